@@ -255,24 +255,9 @@ fn add(all: &mut BTreeMap<Setting, Found>, line: &str) -> Result<(), &'static st
 }
 
 fn report(all: &BTreeMap<Setting, Found>) -> Report {
-    let columns = [
-        "world",
-        "RTT, ms",
-        "loss, %",
-        "program",
-        "seeds",
-        "n",
-        "median",
-        "95 % from",
-        "to",
-        "mean",
-        "σ",
-        "p95",
-        "p99",
-        "unseen",
-        "invalid runs",
-    ];
-    let mut table = Table::new("latency of keys in ms, all seeds together", 4, &columns);
+    let columns = "world | RTT, ms | loss, % | program | seeds | n | median | 95 % from | to | \
+        mean | σ | p95 | p99 | unseen | invalid runs";
+    let mut table = Table::new("latency of keys in ms, all seeds together", 4, columns);
     let mut panels: BTreeMap<(String, u64), Curves> = BTreeMap::new();
     for ((world, program, rtt, loss), found) in all {
         let samples: Vec<f64> = found.seeds.values().flatten().copied().collect();

@@ -42,10 +42,10 @@ pub(crate) struct AgreeFlags {
 /// # Errors
 /// If a session fails, or the results cannot be written.
 pub(crate) fn run(flags: &AgreeFlags) -> io::Result<i32> {
-    let mut agreement = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, &COLUMNS);
+    let mut agreement = Table::new("Latency of typed letters in ms, RTT 100 ms", 2, COLUMNS);
     let caption =
         "The same with rove at one end, and what a key costs; each real, over the same link";
-    let mut peers = Table::new(caption, 2, &PEER_COLUMNS);
+    let mut peers = Table::new(caption, 2, PEER_COLUMNS);
     let profiles = LOSSES.map(|percent| Profile::delay(DELAY).loss(Chance::percent(percent)));
     let simulated = profiles.each_ref().map(simulate);
     // The simulations need no haste: only what runs in real time must not wait for other programs.
@@ -255,33 +255,11 @@ fn measure(path: &Profile, ends: &Ends, seed: u64, count: u32) -> io::Result<Ses
     Ok(Session { keys, up, down })
 }
 
-const COLUMNS: [&str; 11] = [
-    "loss %",
-    "who",
-    "keys",
-    "median",
-    "mean",
-    "±95 %",
-    "σ",
-    "p99",
-    "left out",
-    "median off %",
-    "mean off %",
-];
+const COLUMNS: &str =
+    "loss % | who | keys | median | mean | ±95 % | σ | p99 | left out | median off % | mean off %";
 
-const PEER_COLUMNS: [&str; 11] = [
-    "loss %",
-    "who",
-    "keys",
-    "median",
-    "mean",
-    "±95 %",
-    "p99",
-    "up/key",
-    "down/key",
-    "B up/key",
-    "B down/key",
-];
+const PEER_COLUMNS: &str =
+    "loss % | who | keys | median | mean | ±95 % | p99 | up/key | down/key | B up/key | B down/key";
 
 const LOSSES: [u32; 3] = [0, 10, 29];
 

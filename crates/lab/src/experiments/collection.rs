@@ -25,7 +25,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
     let mut table = Table::new(
         "Delay of what programs write in ms, beyond the way there, and frames per key",
         2,
-        &COLUMNS,
+        COLUMNS,
     );
     let mut curves = Vec::new();
     let path = Profile::delay(DELAY);
@@ -72,8 +72,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
     })
 }
 
-const COLUMNS: [&str; 6] =
-    ["policy", "collection ms", "writes", "added delay", "±95 %", "datagrams down/key"];
+const COLUMNS: &str = "policy | collection ms | writes | added delay | ±95 % | datagrams down/key";
 
 const NOTE: &str = "Each write of the program counts once. The round trip is 500 ms, so that stock sends at \
     most a frame each 250 ms, as in the paper; ours sends one each 20 ms. The first point is no gathering \

@@ -25,7 +25,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "Latency of keys in ms during a flood of output; octets a second downwards, mean wait in the \
          bottleneck's queue in ms, datagrams dropped there",
         3,
-        &COLUMNS,
+        COLUMNS,
     );
     let mut panels = Vec::new();
     for (screen, size) in [("24x80", Size::DEFAULT), ("60x200", Size::clamped(60, 200))] {
@@ -101,10 +101,8 @@ fn row(path: &str, screen: &str, policy: &str, runs: &[Measured]) -> Vec<Value> 
     row
 }
 
-const COLUMNS: [&str; 11] = [
-    "path", "screen", "policy", "keys", "median", "mean", "±95 %", "p99", "B/s", "queue ms",
-    "drops",
-];
+const COLUMNS: &str =
+    "path | screen | policy | keys | median | mean | ±95 % | p99 | B/s | queue ms | drops";
 
 const NOTE: &str = "A program writes a whole screen of lines each 10 ms; one key each half second is echoed. The way up is \
     free. Stock has no bound on what screens cost; ours is held to 1 Mbit/s in any case.";

@@ -21,11 +21,8 @@ use crate::world::Fault;
 /// # Errors
 /// What must not happen.
 pub fn report(scale: Scale) -> Result<Report, Fault> {
-    let mut table = Table::new(
-        "Latency of keys in ms, datagrams and octets per key (UDP payload)",
-        2,
-        &COLUMNS,
-    );
+    let mut table =
+        Table::new("Latency of keys in ms, datagrams and octets per key (UDP payload)", 2, COLUMNS);
     let mut means: Vec<Curve> = Vec::new();
     let mut tails: Vec<Curve> = Vec::new();
     for sender in senders() {
@@ -88,24 +85,8 @@ fn row(percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
     row
 }
 
-const COLUMNS: [&str; 16] = [
-    "loss %",
-    "policy",
-    "keys",
-    "median",
-    "mean",
-    "±95 %",
-    "unanswered",
-    "σ",
-    "p95",
-    "p99",
-    "max",
-    "up/key",
-    "down/key",
-    "both/key",
-    "B up/key",
-    "B down/key",
-];
+const COLUMNS: &str = "loss % | policy | keys | median | mean | ±95 % | unanswered | σ | p95 | \
+    p99 | max | up/key | down/key | both/key | B up/key | B down/key";
 
 const NOTES: [&str; 2] = [
     "Each session settles for 30 s, then 150 s are measured; the interval is that of the mean over sessions. \

@@ -86,16 +86,8 @@ fn alone(scale: Scale) -> Result<(Table, Vec<Panel>), Fault> {
     let mut table = Table::new(
         format!("one connection from its start, {} s", span.as_secs()),
         4,
-        &[
-            "path",
-            "queue, BDP",
-            "loss, %",
-            "control",
-            "Mbit/s",
-            "ping median",
-            "ping p95",
-            "taken for lost, %",
-        ],
+        "path | queue, BDP | loss, % | control | Mbit/s | ping median | ping p95 | \
+            taken for lost, %",
     );
     for ((long, queue, loss, control), course) in cells.iter().zip(&courses) {
         let pings = course.pings_ms(Duration::ZERO, span);
@@ -161,7 +153,7 @@ fn shared(scale: Scale) -> Result<(Table, Vec<Panel>), Fault> {
             span.as_secs()
         ),
         2,
-        &["queue, BDP", "other", "rove, Mbit/s", "other, Mbit/s", "share", "ping median"],
+        "queue, BDP | other | rove, Mbit/s | other, Mbit/s | share | ping median",
     );
     let mut panels = Vec::new();
     for ((queue, other), course) in cells.iter().zip(&courses) {
@@ -198,16 +190,7 @@ fn others(scale: Scale) -> Result<Table, Fault> {
     let mut table = Table::new(
         format!("one connection, {} s; thirds of that", span.as_secs()),
         1,
-        &[
-            "path",
-            "1st, Mbit/s",
-            "ping",
-            "2nd, Mbit/s",
-            "ping",
-            "3rd, Mbit/s",
-            "ping",
-            "taken for lost, %",
-        ],
+        "path | 1st, Mbit/s | ping | 2nd, Mbit/s | ping | 3rd, Mbit/s | ping | taken for lost, %",
     );
     for ((name, _), course) in cases.iter().zip(&courses) {
         let mut row = vec![json!(name)];

@@ -21,8 +21,8 @@ use crate::world::Fault;
 /// # Errors
 /// What must not happen.
 pub(crate) fn others(scale: Scale) -> Result<Table, Fault> {
-    let columns = ["path", "policy", "keys", "median", "mean", "±95 %", "p99", "both/key", "B/key"];
-    let mut table = Table::new("Other paths, load `mixed`", 2, &columns);
+    let columns = "path | policy | keys | median | mean | ±95 % | p99 | both/key | B/key";
+    let mut table = Table::new("Other paths, load `mixed`", 2, columns);
     for (name, path) in paths() {
         for sender in [Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()] {
             let plan = Plan::alike(&sender, Load::Mixed, path.clone());
@@ -42,10 +42,10 @@ pub(crate) fn others(scale: Scale) -> Result<Table, Fault> {
 /// # Errors
 /// If a session breaks an invariant.
 pub(crate) fn letters(scale: Scale) -> Result<Table, Fault> {
-    let columns = ["RTT ms", "policy", "keys", "median", "mean", "±95 %", "both/key", "B/key"];
+    let columns = "RTT ms | policy | keys | median | mean | ±95 % | both/key | B/key";
     let caption = "A typed and echoed letter where nothing is lost; datagrams take up to 2 ms more each way, as \
                    they do between real machines (without, stock's timeout has no slack and it repeats itself)";
-    let mut table = Table::new(caption, 2, &columns);
+    let mut table = Table::new(caption, 2, columns);
     for rtt_ms in LETTER_RTTS_MS {
         for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
             let mut path = round_trip(rtt_ms);
@@ -67,22 +67,10 @@ pub(crate) fn letters(scale: Scale) -> Result<Table, Fault> {
 /// # Errors
 /// If a session breaks an invariant.
 pub(crate) fn peers(scale: Scale) -> Result<Table, Fault> {
-    let columns = [
-        "loss %",
-        "ends",
-        "keys",
-        "median",
-        "mean",
-        "±95 %",
-        "p99",
-        "up/key",
-        "down/key",
-        "both/key",
-        "B up/key",
-        "B down/key",
-    ];
+    let columns = "loss % | ends | keys | median | mean | ±95 % | p99 | up/key | down/key | \
+        both/key | B up/key | B down/key";
     let caption = "With a stock peer at one end, RTT 100 ms, load `mixed`: ours sends what stock is served by";
-    let mut table = Table::new(caption, 2, &columns);
+    let mut table = Table::new(caption, 2, columns);
     for percent in LOSSES {
         for sender in [Sender::stock(), Sender::for_stock_client(), Sender::for_stock_server()] {
             let path = round_trip(100).loss(Chance::percent(percent));

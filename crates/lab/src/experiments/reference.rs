@@ -26,7 +26,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "Age of Information in ms: for each of 20 states a second, the time until the receiver holds it \
          or a later one; octets a second downwards",
         3,
-        &COLUMNS,
+        COLUMNS,
     );
     let mut panels = Vec::new();
     for rtt_ms in RTTS_MS {
@@ -67,7 +67,7 @@ fn study(scale: Scale) -> Result<Table, Fault> {
         "The λ study's own setting: 20 small states a second, each sent at once; one way 1000 ms, 75 % \
          loss; how many instructions λ could decide about at all. Below, real senders in the same place",
         2,
-        &STUDY_COLUMNS,
+        STUDY_COLUMNS,
     );
     for (bound, rto_max) in [("1 s, as mosh", 1_000), ("none", 60_000)] {
         for (name, reference) in lambdas().into_iter().take(5) {
@@ -136,19 +136,10 @@ fn row(rtt_ms: u64, percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
     row
 }
 
-const COLUMNS: [&str; 8] = ["RTT ms", "loss %", "base", "states", "median", "mean", "±95 %", "B/s"];
+const COLUMNS: &str = "RTT ms | loss % | base | states | median | mean | ±95 % | B/s";
 
-const STUDY_COLUMNS: [&str; 9] = [
-    "RTO bound",
-    "base",
-    "states",
-    "median",
-    "mean",
-    "±95 %",
-    "not from known %",
-    "unusable %",
-    "B/s",
-];
+const STUDY_COLUMNS: &str =
+    "RTO bound | base | states | median | mean | ±95 % | not from known % | unusable % | B/s";
 
 const NOTES: [&str; 3] = [
     "`λ 0` to `λ 1` are stock mosh's timers with that chance of starting from the known state and without \

@@ -40,9 +40,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// One without rows.
-    pub fn new(caption: impl Into<String>, keys: usize, columns: &[&'static str]) -> Table {
-        Table { caption: caption.into(), columns: columns.to_vec(), keys, rows: Vec::new() }
+    /// One without rows. `columns` are as they stand in Markdown: `path | program | n`.
+    pub fn new(caption: impl Into<String>, keys: usize, columns: &'static str) -> Table {
+        let columns = columns.split(" | ").collect();
+        Table { caption: caption.into(), columns, keys, rows: Vec::new() }
     }
 
     /// A number of a row, found by its keys.

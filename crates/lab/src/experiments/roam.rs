@@ -25,7 +25,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
     let mut table = Table::new(
         "From the end of the interruption until the answer to a key is seen, in ms; RTT 100 ms",
         2,
-        &COLUMNS,
+        COLUMNS,
     );
     let mut curves: Vec<Curve> = Vec::new();
     for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
@@ -216,7 +216,7 @@ const fn before(secs: u64) -> Typed {
     Typed::Before(Duration::from_secs(secs))
 }
 
-const COLUMNS: [&str; 7] = ["case", "policy", "runs", "median", "mean", "±95 %", "max"];
+const COLUMNS: &str = "case | policy | runs | median | mean | ±95 % | max";
 
 const NOTE: &str = "The session is idle before. Of a new address its own system tells rove's client, which acts at \
     once; of anything else nobody does, and it finds out by sending. After a NAT's rebinding the server may \

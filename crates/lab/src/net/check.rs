@@ -51,7 +51,7 @@ pub(crate) fn run(scenario: &Scenario, span: Duration) -> io::Result<i32> {
     let mut table = Table::new(
         "what was asked, and what was found",
         2,
-        &["step", "way", "quantity", "asked", "found", "verdict"],
+        "step | way | quantity | asked | found | verdict",
     );
     let mut off = 0;
     let steps = scenario.up.steps.len().max(scenario.down.steps.len()).min(STEPS_MAX);

@@ -61,7 +61,7 @@ pub(crate) fn table(traces: &[Trace]) -> io::Result<Table> {
          500 ms round trip",
         traces.len()
     );
-    let mut table = Table::new(caption, 1, &["claim", "paper, %", "here, %", "n"]);
+    let mut table = Table::new(caption, 1, "claim | paper, % | here, % | n");
     let mut row = |claim: &str, paper: Value, count: u64, of: u64| {
         let share = hundredths(100.0 * count as f64 / of.max(1) as f64);
         table.rows.push(vec![json!(claim), paper, share, json!(of)]);

@@ -83,7 +83,7 @@ fn tables(found: &[Found<'_, (), Footprint>], span: Duration) -> Vec<Table> {
     let mut table = Table::new(
         "one session of each, 20 ms round trip; memory is the proportional share (PSS) of all processes of the program",
         1,
-        &COLUMNS,
+        COLUMNS,
     );
     let (mut cats, mut residents) = (Vec::new(), Vec::new());
     for (_, contender, one) in found {
@@ -232,19 +232,9 @@ fn both(stage: &Stage, of: impl Fn(u32) -> Option<f64>) -> io::Result<[f64; 2]> 
 
 const SIDES: [&str; 2] = ["client", "server"];
 
-const COLUMNS: [&str; 11] = [
-    "program",
-    "cat, MB",
-    "MB/s",
-    "client CPU, ms/MB",
-    "server CPU, ms/MB",
-    "client at the start, KiB",
-    "at the end",
-    "server at the start, KiB",
-    "at the end",
-    "client CPU in use, ms/min",
-    "server CPU in use, ms/min",
-];
+const COLUMNS: &str = "program | cat, MB | MB/s | client CPU, ms/MB | server CPU, ms/MB | \
+    client at the start, KiB | at the end | server at the start, KiB | at the end | \
+    client CPU in use, ms/min | server CPU in use, ms/min";
 
 /// From one command to the next.
 const STEP: Duration = Duration::from_secs(2);

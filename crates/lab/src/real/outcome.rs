@@ -37,23 +37,8 @@ impl OverLink for Samples {
 }
 
 /// Columns of a table of samples.
-pub(crate) const COLUMNS: [&str; 15] = [
-    "path",
-    "program",
-    "n",
-    "median",
-    "95 % from",
-    "to",
-    "again from",
-    "again to",
-    "mean",
-    "mean from",
-    "mean to",
-    "σ",
-    "p95",
-    "p99",
-    "unseen",
-];
+pub(crate) const COLUMNS: &str = "path | program | n | median | 95 % from | to | again from | \
+    again to | mean | mean from | mean to | σ | p95 | p99 | unseen";
 
 /// Explains the columns of [`table`].
 pub(crate) const AGAIN: &str = "Intervals are by bootstrap, 95 % for median and mean; in 99 of 100 cases the median of a second \
@@ -80,16 +65,9 @@ pub(crate) fn joined(all: impl IntoIterator<Item = Samples>) -> Vec<Samples> {
 /// Latencies compared with ssh's and mosh's over the same path.
 pub(crate) fn against(all: &[Samples]) -> Table {
     let caption = "against ssh's quickest median and mosh's numbers on the same path";
-    let columns = [
-        "path",
-        "program",
-        "median beyond ssh's, ms",
-        "median, % of mosh's",
-        "mean, % of mosh's",
-        "95 % from",
-        "to",
-    ];
-    let mut table = Table::new(caption, 2, &columns);
+    let columns = "path | program | median beyond ssh's, ms | median, % of mosh's | \
+        mean, % of mosh's | 95 % from | to";
+    let mut table = Table::new(caption, 2, columns);
     let rivals = |samples: &&Samples| !samples.program.starts_with("ssh");
     let middle = |samples: &Samples| Summary::of(&samples.values).map(|summary| summary.median);
     for samples in all.iter().filter(rivals) {
@@ -126,7 +104,7 @@ pub(crate) fn counts(caption: &str, all: &[Samples]) -> Table {
 }
 
 fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
-    let mut table = Table::new(caption, 2, &COLUMNS);
+    let mut table = Table::new(caption, 2, COLUMNS);
     for samples in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
         // Fewer samples do not predict a second run.

@@ -129,7 +129,7 @@ fn echo<'a>(
     let mut table = Table::new(
         "keys seen within 5 ms, and wrong graphemes shown, all recordings together",
         2,
-        &["path", "program", "keys", "at once, %", "wrong graphemes"],
+        "path | program | keys | at once, % | wrong graphemes",
     );
     for samples in all {
         let at_once = samples.values.iter().filter(|ms| **ms <= 5.0).count();

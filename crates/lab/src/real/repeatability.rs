@@ -38,9 +38,8 @@ pub(crate) fn run(flags: &RepeatabilityFlags) -> io::Result<i32> {
 
 /// A row for each row of the first run that has a median, in any table.
 fn compare(first: &Value, second: &Value) -> Table {
-    let columns =
-        ["table", "which", "first median", "again from", "again to", "second median", "inside"];
-    let mut table = Table::new("medians of two runs", 2, &columns);
+    let columns = "table | which | first median | again from | again to | second median | inside";
+    let mut table = Table::new("medians of two runs", 2, columns);
     let tables = |result: &'_ Value| result["tables"].as_array().cloned().unwrap_or_default();
     for one in tables(first) {
         let caption = one["caption"].as_str().unwrap_or_default();

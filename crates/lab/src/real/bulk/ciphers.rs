@@ -56,7 +56,7 @@ impl Experiment for Ciphers {
 
     fn report(&self, results: &[Measured<Copier, Copied>]) -> Body {
         let caption = format!("{} of random data over {}", self.load, self.pipe.name());
-        let mut table = Table::new(caption, 1, &COLUMNS);
+        let mut table = Table::new(caption, 1, COLUMNS);
         let mut curves = Vec::new();
         for Measured { case: copier, samples } in results {
             let median = |number: fn(&Copied) -> Option<f64>| {
@@ -122,5 +122,4 @@ const CIPHERS: [&str; 6] = [
     "aes256-ctr",
 ];
 
-const COLUMNS: [&str; 6] =
-    ["program", "n", "Mbit/s", "near CPU, s/GB", "far CPU, s/GB", "both, s/GB"];
+const COLUMNS: &str = "program | n | Mbit/s | near CPU, s/GB | far CPU, s/GB | both, s/GB";

@@ -101,7 +101,7 @@ impl Experiment for Goodput {
     }
 
     fn report(&self, results: &[Measured<Case, Copied>]) -> Body {
-        let mut table = Table::new(format!("{} of random data", self.load), 2, &COLUMNS);
+        let mut table = Table::new(format!("{} of random data", self.load), 2, COLUMNS);
         let row = |Measured { case, samples }: &_| row(case, samples);
         table.rows.extend(results.iter().filter_map(row));
         let figure = figure(&table, &self.copiers, &self.pipes);
@@ -201,20 +201,8 @@ fn figure(table: &Table, copiers: &[Copier], pipes: &[Pipe]) -> Figure {
     Figure { title: "Goodput of copies".to_owned(), panels }
 }
 
-const COLUMNS: [&str; 12] = [
-    "path",
-    "program",
-    "n",
-    "Mbit/s",
-    "least",
-    "bar",
-    "complete",
-    "near CPU, s/GB",
-    "far CPU, s/GB",
-    "ping median, ms",
-    "ping p95, ms",
-    "verdict",
-];
+const COLUMNS: &str = "path | program | n | Mbit/s | least | bar | complete | near CPU, s/GB | \
+    far CPU, s/GB | ping median, ms | ping p95, ms | verdict";
 
 /// The most that a ping may take beyond the path's round trip.
 const PING_MORE_MS: f64 = 20.0;

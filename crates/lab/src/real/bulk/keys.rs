@@ -235,8 +235,8 @@ impl Filling {
 
 /// For each shell: how far its median key is beyond the round trip, and the rate carried meanwhile.
 fn verdicts(all: &[Samples], results: &[Measured<Case, (Samples, f64)>]) -> Table {
-    let columns = ["path", "shell", "n", "median beyond RTT, ms", "carried, Mbit/s", "verdict"];
-    let mut table = Table::new("keys while something else is carried", 2, &columns);
+    let columns = "path | shell | n | median beyond RTT, ms | carried, Mbit/s | verdict";
+    let mut table = Table::new("keys while something else is carried", 2, columns);
     for samples in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
         let ours = results.iter().flat_map(|one| &one.samples);

@@ -85,7 +85,7 @@ impl Experiment for Loopback {
 
 /// A row and a point for each program.
 fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>) {
-    let mut table = Table::new(format!("{load} of random data within this machine"), 1, &COLUMNS);
+    let mut table = Table::new(format!("{load} of random data within this machine"), 1, COLUMNS);
     let mut curves = Vec::new();
     for Measured { case: copier, samples } in results {
         let mbit = samples.iter().map(Copied::mbit);
@@ -134,17 +134,8 @@ fn judge(table: &mut Table, copiers: &[Copier]) {
     }
 }
 
-const COLUMNS: [&str; 9] = [
-    "program",
-    "n",
-    "Mbit/s",
-    "95 % from",
-    "to",
-    "near CPU, s/GB",
-    "far CPU, s/GB",
-    "both, s/GB",
-    "verdict",
-];
+const COLUMNS: &str =
+    "program | n | Mbit/s | 95 % from | to | near CPU, s/GB | far CPU, s/GB | both, s/GB | verdict";
 
 /// Longer than any copy takes that makes progress.
 const LIMIT: Duration = Duration::from_secs(120);

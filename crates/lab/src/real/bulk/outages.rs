@@ -73,7 +73,7 @@ impl Experiment for Outages {
 
     fn report(&self, results: &[Measured<Case, Track>]) -> Body {
         let caption = format!("{} over {}", self.load, self.pipe.name());
-        let mut table = Table::new(caption, 2, &COLUMNS);
+        let mut table = Table::new(caption, 2, COLUMNS);
         let panel = |disruption: Disruption| Panel {
             title: disruption.name(),
             x: Axis::linear("s since the copy began"),
@@ -265,17 +265,8 @@ fn row(Case { disruption, copier }: &Case, all: &[Track]) -> Vec<Value> {
     ]
 }
 
-const COLUMNS: [&str; 9] = [
-    "trouble",
-    "program",
-    "n",
-    "complete",
-    "back, s",
-    "worst, s",
-    "longest stall, s",
-    "all, s",
-    "verdict",
-];
+const COLUMNS: &str =
+    "trouble | program | n | complete | back, s | worst, s | longest stall, s | all, s | verdict";
 
 /// When the disruption comes: in the middle of a copy.
 const WHEN: Duration = Duration::from_millis(1_500);

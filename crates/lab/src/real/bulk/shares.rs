@@ -69,7 +69,7 @@ impl Experiment for Shares {
     }
 
     fn report(&self, results: &[Measured<Case, Shared>]) -> Body {
-        let (mut table, mut panels) = (Table::new("shares of a path", 3, &COLUMNS), Vec::new());
+        let (mut table, mut panels) = (Table::new("shares of a path", 3, COLUMNS), Vec::new());
         for Measured { case, samples } in results {
             table.rows.extend(samples.iter().map(|shared| shared.row(*case)));
             panels.extend(samples.iter().map(|shared| shared.panel(*case)));
@@ -229,16 +229,8 @@ fn at(number: u16) -> SocketAddrV4 {
     SocketAddrV4::new(FAR, 4_000 + number)
 }
 
-const COLUMNS: [&str; 8] = [
-    "path",
-    "who was there",
-    "who came",
-    "was there, Mbit/s",
-    "came, Mbit/s",
-    "came, %",
-    "Jain's index",
-    "ping median, ms",
-];
+const COLUMNS: &str = "path | who was there | who came | was there, Mbit/s | came, Mbit/s | \
+    came, % | Jain's index | ping median, ms";
 
 /// How long the first is alone.
 const AHEAD: Duration = Duration::from_secs(3);

@@ -93,8 +93,7 @@ fn table(pipe: Pipe, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>
         || results.iter().flat_map(|one| one.samples.iter().map(|copied| (&one.case, copied)));
     let theirs = found().find(|(copier, _)| is_scp(copier));
     let theirs = theirs.map(|(_, copied)| each(copied));
-    let mut table =
-        Table::new(format!("files of {BYTES} octets over {}", pipe.name()), 1, &COLUMNS);
+    let mut table = Table::new(format!("files of {BYTES} octets over {}", pipe.name()), 1, COLUMNS);
     let mut curves = Vec::new();
     for (copier, copied) in found() {
         let cpu = copied.cpu_per_gigabyte();
@@ -126,18 +125,8 @@ fn each(copied: &Copied) -> f64 {
     copied.span.max(Duration::from_millis(1)).as_secs_f64() / (copied.bytes / BYTES).max(1) as f64
 }
 
-const COLUMNS: [&str; 10] = [
-    "program",
-    "files",
-    "complete",
-    "s",
-    "files a second",
-    "s for 100000",
-    "times as fast as scp",
-    "near CPU, s/GB",
-    "far CPU, s/GB",
-    "verdict",
-];
+const COLUMNS: &str = "program | files | complete | s | files a second | s for 100000 | \
+    times as fast as scp | near CPU, s/GB | far CPU, s/GB | verdict";
 
 /// The number of files for which the bar is stated.
 const FILES: u32 = 100_000;
