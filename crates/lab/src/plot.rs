@@ -77,6 +77,11 @@ pub enum Stroke {
 }
 
 impl Figure {
+    /// One of these panels.
+    pub fn new(title: impl Into<String>, panels: impl IntoIterator<Item = Panel>) -> Figure {
+        Figure { title: title.into(), panels: panels.into_iter().collect() }
+    }
+
     /// The picture.
     pub fn to_svg(&self) -> String {
         let beside = self.panels.len().min(ROW_PANELS) as f64;
@@ -132,6 +137,11 @@ impl Figure {
 }
 
 impl Panel {
+    /// Curves over these axes.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis, curves: Vec<Curve>) -> Panel {
+        Panel { title: title.into(), x, y, curves }
+    }
+
     fn draw(&self, out: &mut String, left: f64, names: &[&str]) {
         let points = || self.curves.iter().flat_map(|curve| curve.points.iter().copied());
         let x = Range::of(self.x.scale, points().map(|(x, _)| x));
@@ -169,6 +179,12 @@ impl Panel {
 }
 
 impl Curve {
+    /// A line through these points with a mark at each.
+    pub fn solid(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Curve {
+        let (name, points) = (name.to_owned(), points.into_iter().collect());
+        Curve { name, points, stroke: Stroke::Solid }
+    }
+
     fn draw(&self, out: &mut String, number: usize, place: impl Fn((f64, f64)) -> (f64, f64)) {
         let mut path = String::new();
         let mut before: Option<(f64, f64)> = None;

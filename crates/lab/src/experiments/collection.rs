@@ -14,7 +14,7 @@ use super::sender::Sender;
 use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::world::Fault;
 
 /// The experiment.
@@ -52,31 +52,22 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
                 hundredths(frames_per_key),
             ]);
         }
-        curves.push(Curve { name: name.to_owned(), points, stroke: Stroke::Solid });
+        curves.push(Curve::solid(name, points));
     }
-    Ok(Report {
-        name: "collection",
-        title: "How long to gather what a program writes".to_owned(),
-        command: "rove-lab collection".to_owned(),
-        notes: vec![NOTE.to_owned()],
-        tables: vec![table],
-        figure: Figure {
-            title: "Load `mixed`, RTT 500 ms (stock sends a frame each 250 ms)".to_owned(),
-            panels: vec![Panel {
-                title: String::new(),
-                x: Axis::log("collection interval, ms"),
-                y: Axis::linear("mean added delay, ms"),
-                curves,
-            }],
-        },
-    })
+    let (x, y) = (Axis::log("collection interval, ms"), Axis::linear("mean added delay, ms"));
+    Ok(Report::new(
+        "collection",
+        "How long to gather what a program writes",
+        include_str!("text/collection.md"),
+        vec![table],
+        Figure::new(
+            "Load `mixed`, RTT 500 ms (stock sends a frame each 250 ms)",
+            [Panel::new("", x, y, curves)],
+        ),
+    ))
 }
 
 const COLUMNS: &str = "policy | collection ms | writes | added delay | ±95 % | datagrams down/key";
-
-const NOTE: &str = "Each write of the program counts once. The round trip is 500 ms, so that stock sends at \
-    most a frame each 250 ms, as in the paper; ours sends one each 20 ms. The first point is no gathering \
-    at all.";
 
 const COLLECTS_US: [u64; 11] =
     [100, 1_000, 2_000, 4_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 100_000];

@@ -13,7 +13,7 @@ use super::sender::Sender;
 use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::world::Fault;
 
 /// The experiment.
@@ -27,48 +27,35 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         3,
         COLUMNS,
     );
-    let mut panels = Vec::new();
-    for (screen, size) in [("24x80", Size::DEFAULT), ("60x200", Size::clamped(60, 200))] {
-        let mut curves: Vec<Curve> = Vec::new();
-        for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
-            let mut points = Vec::new();
-            for (place, (name, down)) in paths().into_iter().enumerate() {
-                let plan = Plan {
-                    seed: 0,
-                    sender: sender.clone(),
-                    load: Load::Flood,
-                    size,
-                    up: Profile::delay(down.delay),
-                    down,
-                };
+    let senders = [Sender::stock(), Sender::rove(), Sender::native()];
+    let screens = [("24x80", Size::DEFAULT), ("60x200", Size::clamped(60, 200))];
+    let mut panels = screens.map(|(screen, _)| {
+        let x = Axis::linear("path (number in the table)");
+        let y = Axis::log("99th percentile of keys, ms");
+        let curves = senders.iter().map(|sender| Curve::solid(sender.name, [])).collect();
+        Panel::new(format!("screen {screen}"), x, y, curves)
+    });
+    for (place, (name, down)) in paths().into_iter().enumerate() {
+        for ((screen, size), panel) in screens.into_iter().zip(&mut panels) {
+            for (sender, curve) in senders.iter().zip(&mut panel.curves) {
+                let (sender, up) = (sender.clone(), Profile::delay(down.delay));
+                let plan =
+                    Plan { seed: 0, sender, load: Load::Flood, size, up, down: down.clone() };
                 let times = (TIMES.0, scale.span(TIMES.1));
                 let runs = sessions(&plan, scale.runs(RUNS), times)?;
-                let row = row(name, screen, sender.name, &runs);
-                points.push((place as f64 + 1.0, row[7].as_f64().unwrap_or(f64::NAN)));
+                let row = row(name, screen, plan.sender.name, &runs);
+                curve.points.push((place as f64 + 1.0, row[7].as_f64().unwrap_or(f64::NAN)));
                 table.rows.push(row);
             }
-            curves.push(Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid });
         }
-        panels.push(Panel {
-            title: format!("screen {screen}"),
-            x: Axis::linear("path (number in the table)"),
-            y: Axis::log("99th percentile of keys, ms"),
-            curves,
-        });
     }
-    let order = |row: &Vec<Value>| {
-        let place = paths().iter().position(|(name, _)| row[0] == json!(*name));
-        (place, row[1].as_str().map(str::to_owned))
-    };
-    table.rows.sort_by_key(order);
-    Ok(Report {
-        name: "flood",
-        title: "Keys during a flood of output".to_owned(),
-        command: "rove-lab flood".to_owned(),
-        notes: vec![NOTE.to_owned()],
-        tables: vec![table],
-        figure: Figure { title: "A key each 500 ms while the screen scrolls".to_owned(), panels },
-    })
+    Ok(Report::new(
+        "flood",
+        "Keys during a flood of output",
+        include_str!("text/flood.md"),
+        vec![table],
+        Figure::new("A key each 500 ms while the screen scrolls", panels),
+    ))
 }
 
 /// Paths by name; only the way down is narrow.
@@ -103,9 +90,6 @@ fn row(path: &str, screen: &str, policy: &str, runs: &[Measured]) -> Vec<Value> 
 
 const COLUMNS: &str =
     "path | screen | policy | keys | median | mean | ±95 % | p99 | B/s | queue ms | drops";
-
-const NOTE: &str = "A program writes a whole screen of lines each 10 ms; one key each half second is echoed. The way up is \
-    free. Stock has no bound on what screens cost; ours is held to 1 Mbit/s in any case.";
 
 /// Sessions of a cell.
 const RUNS: u64 = 3;

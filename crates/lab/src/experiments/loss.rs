@@ -12,7 +12,7 @@ use super::spread::Spread;
 use super::{Scale, paths};
 use crate::host::Load;
 use crate::link::Profile;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Chance;
 use crate::world::Fault;
 
@@ -23,53 +23,31 @@ use crate::world::Fault;
 pub fn report(scale: Scale) -> Result<Report, Fault> {
     let mut table =
         Table::new("Latency of keys in ms, datagrams and octets per key (UDP payload)", 2, COLUMNS);
-    let mut means: Vec<Curve> = Vec::new();
-    let mut tails: Vec<Curve> = Vec::new();
-    for sender in senders() {
-        let (mut mean_points, mut tail_points) = (Vec::new(), Vec::new());
-        for percent in LOSSES {
-            let runs = cell(&sender, percent, scale)?;
-            let row = row(percent, sender.name, &runs);
-            mean_points.push((f64::from(percent), row[4].as_f64().unwrap_or(f64::NAN)));
-            tail_points.push((f64::from(percent), row[9].as_f64().unwrap_or(f64::NAN)));
+    let senders = [Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()];
+    let panel = |title: &str| {
+        let (x, y) = (Axis::linear("loss each way, %"), Axis::log("latency of a key, ms"));
+        Panel::new(title, x, y, senders.iter().map(|one| Curve::solid(one.name, [])).collect())
+    };
+    let (mut means, mut tails) = (panel("mean"), panel("99th percentile"));
+    for percent in LOSSES {
+        let path = Profile::delay(DELAY).loss(Chance::percent(percent));
+        for (number, sender) in senders.iter().enumerate() {
+            let plan = Plan::alike(sender, Load::Mixed, path.clone());
+            let row = row(percent, sender.name, &sessions(&plan, scale.runs(RUNS), times())?);
+            for (panel, column) in [(&mut means, 4), (&mut tails, 9)] {
+                let point = (f64::from(percent), row[column].as_f64().unwrap_or(f64::NAN));
+                panel.curves[number].points.push(point);
+            }
             table.rows.push(row);
         }
-        let curve = |points| Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid };
-        means.push(curve(mean_points));
-        tails.push(curve(tail_points));
     }
-    table.rows.sort_by_key(|row| row[0].as_u64());
-    let panel = |title: &str, curves| Panel {
-        title: title.to_owned(),
-        x: Axis::linear("loss each way, %"),
-        y: Axis::log("latency of a key, ms"),
-        curves,
-    };
-    Ok(Report {
-        name: "loss",
-        title: "Keys over lossy paths: RTT 100 ms, no predictions".to_owned(),
-        command: "rove-lab loss".to_owned(),
-        notes: NOTES.map(str::to_owned).to_vec(),
-        tables: vec![table, paths::others(scale)?, paths::letters(scale)?, paths::peers(scale)?],
-        figure: Figure {
-            title: "Load `mixed`, RTT 100 ms, loss each way, no predictions".to_owned(),
-            panels: vec![panel("mean", means), panel("99th percentile", tails)],
-        },
-    })
-}
-
-/// All runs of one policy at one loss.
-///
-/// # Errors
-/// What must not happen.
-pub(crate) fn cell(sender: &Sender, percent: u32, scale: Scale) -> Result<Vec<Measured>, Fault> {
-    let path = Profile::delay(DELAY).loss(Chance::percent(percent));
-    sessions(&Plan::alike(sender, Load::Mixed, path), scale.runs(RUNS), times())
-}
-
-/// The policies that are compared.
-pub(crate) fn senders() -> Vec<Sender> {
-    vec![Sender::stock(), Sender::rove(), Sender::native(), Sender::metered()]
+    Ok(Report::new(
+        "loss",
+        "Keys over lossy paths: RTT 100 ms, no predictions",
+        include_str!("text/loss.md"),
+        vec![table, paths::others(scale)?, paths::letters(scale)?, paths::peers(scale)?],
+        Figure::new("Load `mixed`, RTT 100 ms, loss each way, no predictions", [means, tails]),
+    ))
 }
 
 fn row(percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
@@ -87,14 +65,6 @@ fn row(percent: u32, name: &str, runs: &[Measured]) -> Vec<Value> {
 
 const COLUMNS: &str = "loss % | policy | keys | median | mean | ±95 % | unanswered | σ | p95 | \
     p99 | max | up/key | down/key | both/key | B up/key | B down/key";
-
-const NOTES: [&str; 2] = [
-    "Each session settles for 30 s, then 150 s are measured; the interval is that of the mean over sessions. \
-     Heartbeats count as datagrams.",
-    "`stock` is mosh 1.4.0's policy, `rove` ours on mosh's wire, `rove native` ours on our own wire, `metered` \
-     the same where octets cost. No program takes time to answer and nothing is predicted: these are times until \
-     the answer is on the screen.",
-];
 
 /// Half of the round trip.
 const DELAY: Duration = Duration::from_millis(50);

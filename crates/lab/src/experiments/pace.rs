@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::report::{Report, Table, tenths};
 use super::{Scale, many, quantile};
 use crate::link::{Loss, Profile};
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::quic::{Control, Course, Flow, Plan, SLOT};
 use crate::rng::Chance;
 use crate::world::Fault;
@@ -22,16 +22,13 @@ pub(crate) fn report(scale: Scale) -> Result<Report, Fault> {
     let (alone, alone_figure) = alone(scale)?;
     let (shared, shared_figure) = shared(scale)?;
     let others = others(scale)?;
-    let mut panels = alone_figure;
-    panels.extend(shared_figure);
-    Ok(Report {
-        name: "pace",
-        title: "The congestion controller of bulk streams, in virtual time".to_owned(),
-        command: "rove-lab pace".to_owned(),
-        notes: vec![NOTE.to_owned()],
-        tables: vec![alone, shared, others],
-        figure: Figure { title: "Goodput of bulk streams, Mbit/s".to_owned(), panels },
-    })
+    Ok(Report::new(
+        "pace",
+        "The congestion controller of bulk streams, in virtual time",
+        include_str!("text/pace.md"),
+        vec![alone, shared, others],
+        Figure::new("Goodput of bulk streams, Mbit/s", [alone_figure, shared_figure].concat()),
+    ))
 }
 
 /// A long path: bits in a second, round trip.
@@ -111,18 +108,10 @@ fn alone(scale: Scale) -> Result<(Table, Vec<Panel>), Fault> {
             });
             let points =
                 rows.filter_map(|row| Some((row[2].as_f64()?.max(0.01), row[4].as_f64()?)));
-            Curve {
-                name: control.name().to_owned(),
-                points: points.collect(),
-                stroke: Stroke::Solid,
-            }
+            Curve::solid(control.name(), points)
         };
-        Panel {
-            title: long.name(),
-            x: Axis::log("loss, %"),
-            y: Axis::linear("Mbit/s"),
-            curves: [Control::Pace, Control::Bbr, Control::Cubic].map(curve).to_vec(),
-        }
+        let curves = [Control::Pace, Control::Bbr, Control::Cubic].map(curve);
+        Panel::new(long.name(), Axis::log("loss, %"), Axis::linear("Mbit/s"), curves.to_vec())
     });
     Ok((table, panels.to_vec()))
 }
@@ -168,15 +157,13 @@ fn shared(scale: Scale) -> Result<(Table, Vec<Panel>), Fault> {
             tenths(quantile(&pings, 0.5)),
         ]);
         if *queue == 100 {
-            panels.push(Panel {
-                title: format!("beside {}", other.name()),
-                x: Axis::linear("s"),
-                y: Axis::linear("Mbit/s"),
-                curves: vec![
-                    over_time(course, 1, "rove"),
-                    over_time(course, 0, &format!("the other: {}", other.name())),
-                ],
-            });
+            let theirs = format!("the other: {}", other.name());
+            panels.push(Panel::new(
+                format!("beside {}", other.name()),
+                Axis::linear("s"),
+                Axis::linear("Mbit/s"),
+                vec![over_time(course, 1, "rove"), over_time(course, 0, &theirs)],
+            ));
         }
     }
     Ok((table, panels))
@@ -246,14 +233,10 @@ fn over_time(course: &Course, flow: usize, name: &str) -> Curve {
         let span = SLOT.as_secs_f64() * slots.len() as f64;
         (second as f64, slots.iter().sum::<u64>() as f64 * 8.0 / span / 1e6)
     });
-    Curve { name: name.to_owned(), points: points.collect(), stroke: Stroke::Solid }
+    Curve::solid(name, points)
 }
 
 fn lost(course: &Course, flow: usize) -> Value {
     let (sent, lost) = course.packets[flow];
     tenths(lost as f64 * 100.0 / sent.max(1) as f64)
 }
-
-const NOTE: &str = "quinn's endpoints in virtual time over the lab's links: MTU 1,500, streams of 1 MB, no limit of windows \
-    but the controllers'. Goodput is what applications get, of which a link of 200 Mbit/s carries about 190. Pings are \
-    sent ten a second beside it. The same seed gives the same bytes.";

@@ -13,7 +13,7 @@ use super::sender::Sender;
 use super::spread::Spread;
 use crate::host::Load;
 use crate::link::Profile;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Chance;
 use crate::world::Fault;
 
@@ -28,37 +28,30 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         3,
         COLUMNS,
     );
+    let senders = senders();
     let mut panels = Vec::new();
     for rtt_ms in RTTS_MS {
-        let mut curves = Vec::new();
-        for sender in senders() {
-            let mut points = Vec::new();
-            for percent in LOSSES {
-                let path = path(rtt_ms / 2, percent);
-                let plan = Plan::alike(&sender, Load::Stream20, path);
+        let mut curves: Vec<Curve> =
+            senders.iter().map(|sender| Curve::solid(sender.name, [])).collect();
+        for percent in LOSSES {
+            for (sender, curve) in senders.iter().zip(&mut curves) {
+                let plan = Plan::alike(sender, Load::Stream20, path(rtt_ms / 2, percent));
                 let runs = sessions(&plan, scale.runs(RUNS), TIMES)?;
                 let row = row(rtt_ms, percent, sender.name, &runs);
-                points.push((f64::from(percent), row[5].as_f64().unwrap_or(f64::NAN)));
+                curve.points.push((f64::from(percent), row[5].as_f64().unwrap_or(f64::NAN)));
                 table.rows.push(row);
             }
-            curves.push(Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid });
         }
-        panels.push(Panel {
-            title: format!("RTT {rtt_ms} ms"),
-            x: Axis::linear("loss each way, %"),
-            y: Axis::log("mean age, ms"),
-            curves,
-        });
+        let (x, y) = (Axis::linear("loss each way, %"), Axis::log("mean age, ms"));
+        panels.push(Panel::new(format!("RTT {rtt_ms} ms"), x, y, curves));
     }
-    table.rows.sort_by_key(|row| (row[0].as_u64(), row[1].as_u64()));
-    Ok(Report {
-        name: "reference",
-        title: "Which state a diff starts from".to_owned(),
-        command: "rove-lab reference".to_owned(),
-        notes: NOTES.map(str::to_owned).to_vec(),
-        tables: vec![table, study(scale)?],
-        figure: Figure { title: "Age of Information by λ, 20 states/s".to_owned(), panels },
-    })
+    Ok(Report::new(
+        "reference",
+        "Which state a diff starts from",
+        include_str!("text/reference.md"),
+        vec![table, study(scale)?],
+        Figure::new("Age of Information by λ, 20 states/s", panels),
+    ))
 }
 
 /// The setting of the λ study: a state each 50 ms, sent at once; one way 1000 ms, 75 % loss, 10 runs.
@@ -140,21 +133,6 @@ const COLUMNS: &str = "RTT ms | loss % | base | states | median | mean | ±95 % 
 
 const STUDY_COLUMNS: &str =
     "RTO bound | base | states | median | mean | ±95 % | not from known % | unusable % | B/s";
-
-const NOTES: [&str; 3] = [
-    "`λ 0` to `λ 1` are stock mosh's timers with that chance of starting from the known state and without \
-     stock's own rule; `adaptive` the same timers with our rule (known, unless it costs more than it \
-     delivers at the measured loss); `stock` is mosh 1.4.0; `rove native` our whole policy. States lost at \
-     the end are left out.",
-    "Where both diffs fit one datagram the known base can only win: a packet based on it is usable \
-     whenever it arrives, one based on an assumed state only if all of the chain before it arrived. The \
-     chance of success is linear in λ, so that the best λ is 0 or 1, never between.",
-    "The λ study found no effect because λ had next to nothing to decide: mosh's walk stops at the first \
-     state older than the timeout, and in a stream over a long path the oldest unacknowledged state \
-     nearly always is. With the timeout bounded by 1 s and a round trip of 2 s the assumed state *is* the known \
-     one (column *not from known*). Without the bound λ decides about part of the packets, and the \
-     effect is as large as the spread of ten runs.",
-];
 
 const RTTS_MS: [u64; 4] = [20, 100, 500, 2000];
 const LOSSES: [u32; 6] = [0, 5, 10, 29, 50, 75];

@@ -1,6 +1,6 @@
 //! The results of an experiment: tables as Markdown and JSON, and a figure. The same numbers make the same bytes.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -81,6 +81,18 @@ impl Table {
 }
 
 impl Report {
+    /// The results of the command of this name; `text` explains them ([`paragraphs`]).
+    pub(crate) fn new(
+        name: &'static str,
+        title: &str,
+        text: &str,
+        tables: Vec<Table>,
+        figure: Figure,
+    ) -> Report {
+        let (title, command) = (title.to_owned(), format!("rove-lab {name}"));
+        Report { name, title, command, notes: paragraphs(text, &[]), tables, figure }
+    }
+
     /// Writes `<name>.md`, `<name>.json` and `<name>.svg` into a directory, and prints the first.
     ///
     /// # Errors
@@ -117,6 +129,17 @@ impl Report {
         let tables = self.tables.iter().map(Table::to_markdown);
         out + &tables.collect::<Vec<String>>().join("\n")
     }
+}
+
+/// The paragraphs of a text, the lines of each joined, with each `{name}` replaced by its value.
+pub(crate) fn paragraphs(text: &str, values: &[(&str, &dyn Display)]) -> Vec<String> {
+    let joined = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let filled = |paragraph: &str| {
+        values.iter().fold(joined(paragraph), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), &value.to_string())
+        })
+    };
+    text.split("\n\n").map(filled).collect()
 }
 
 /// A number with one digit behind the point: what tables hold.

@@ -13,7 +13,7 @@ use super::spread::Spread;
 use super::{Scale, many};
 use crate::host::Load;
 use crate::link::Profile;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Rng;
 use crate::world::Fault;
 
@@ -27,39 +27,30 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         2,
         COLUMNS,
     );
-    let mut curves: Vec<Curve> = Vec::new();
-    for sender in [Sender::stock(), Sender::rove(), Sender::native()] {
-        let mut points = Vec::new();
-        for (place, case) in CASES.iter().enumerate() {
-            let seeds: Vec<u64> = (1..=scale.runs(RUNS)).collect();
-            let waits = Spread::of_samples(many(&seeds, |&seed| case.run(&sender, seed))?);
-            points.push((place as f64 + 1.0, waits.quantile(1.0)));
+    let senders = [Sender::stock(), Sender::rove(), Sender::native()];
+    let mut curves = senders.each_ref().map(|sender| Curve::solid(sender.name, []));
+    let seeds: Vec<u64> = (1..=scale.runs(RUNS)).collect();
+    for (place, case) in CASES.iter().enumerate() {
+        for (sender, curve) in senders.iter().zip(&mut curves) {
+            let waits = Spread::of_samples(many(&seeds, |&seed| case.run(sender, seed))?);
+            curve.points.push((place as f64 + 1.0, waits.quantile(1.0)));
             let mut row = vec![json!(case.name), json!(sender.name)];
             row.extend(waits.cells());
             row.push(tenths(waits.quantile(1.0)));
             table.rows.push(row);
         }
-        curves.push(Curve { name: sender.name.to_owned(), points, stroke: Stroke::Solid });
     }
-    let order =
-        |row: &Vec<serde_json::Value>| CASES.iter().position(|case| row[0] == json!(case.name));
-    table.rows.sort_by_key(order);
-    Ok(Report {
-        name: "roam",
-        title: "Back after an interruption".to_owned(),
-        command: "rove-lab roam".to_owned(),
-        notes: vec![NOTE.to_owned()],
-        tables: vec![table],
-        figure: Figure {
-            title: "Longest wait for a key after an interruption, RTT 100 ms".to_owned(),
-            panels: vec![Panel {
-                title: String::new(),
-                x: Axis::linear("case (number in the table)"),
-                y: Axis::log("ms"),
-                curves,
-            }],
-        },
-    })
+    let (x, y) = (Axis::linear("case (number in the table)"), Axis::log("ms"));
+    Ok(Report::new(
+        "roam",
+        "Back after an interruption",
+        include_str!("text/roam.md"),
+        vec![table],
+        Figure::new(
+            "Longest wait for a key after an interruption, RTT 100 ms",
+            [Panel::new("", x, y, curves.into())],
+        ),
+    ))
 }
 
 /// An interruption, and a key typed during it or right after.
@@ -144,69 +135,23 @@ fn answer_ms(probe: &mut Probe) -> f64 {
 }
 
 const CASES: [Case; 12] = [
-    Case { name: "1: new address, then a key", what: What::Move, span: MS, key: Typed::After },
-    Case {
-        name: "2: new address, an answer under way",
-        what: What::Move,
-        span: MS,
-        key: Typed::InFlight,
-    },
-    Case { name: "3: NAT rebinding, then a key", what: What::Rebind, span: MS, key: Typed::After },
-    Case {
-        name: "4: NAT rebinding, an answer under way",
-        what: What::Rebind,
-        span: MS,
-        key: Typed::InFlight,
-    },
-    Case {
-        name: "5: held for 5 s, key 2 s before",
-        what: What::Hold,
-        span: secs(5),
-        key: before(2),
-    },
-    Case {
-        name: "6: outage 10 s, key 5 s before",
-        what: What::Outage,
-        span: secs(10),
-        key: before(5),
-    },
-    Case {
-        name: "7: outage 10 s, then a key",
-        what: What::Outage,
-        span: secs(10),
-        key: Typed::After,
-    },
-    Case {
-        name: "8: outage 60 s, key 55 s before",
-        what: What::Outage,
-        span: secs(60),
-        key: before(55),
-    },
-    Case {
-        name: "9: outage 60 s, then a key",
-        what: What::Outage,
-        span: secs(60),
-        key: Typed::After,
-    },
-    Case {
-        name: "10: outage 72 h, key 71 h before",
-        what: What::Outage,
-        span: secs(259_200),
-        key: before(255_600),
-    },
-    Case {
-        name: "11: outage 72 h, then a key",
-        what: What::Outage,
-        span: secs(259_200),
-        key: Typed::After,
-    },
-    Case {
-        name: "12: asleep 8 h, then a key",
-        what: What::Suspend,
-        span: secs(28_800),
-        key: Typed::After,
-    },
+    case("1: new address, then a key", What::Move, MS, Typed::After),
+    case("2: new address, an answer under way", What::Move, MS, Typed::InFlight),
+    case("3: NAT rebinding, then a key", What::Rebind, MS, Typed::After),
+    case("4: NAT rebinding, an answer under way", What::Rebind, MS, Typed::InFlight),
+    case("5: held for 5 s, key 2 s before", What::Hold, secs(5), before(2)),
+    case("6: outage 10 s, key 5 s before", What::Outage, secs(10), before(5)),
+    case("7: outage 10 s, then a key", What::Outage, secs(10), Typed::After),
+    case("8: outage 60 s, key 55 s before", What::Outage, secs(60), before(55)),
+    case("9: outage 60 s, then a key", What::Outage, secs(60), Typed::After),
+    case("10: outage 72 h, key 71 h before", What::Outage, secs(259_200), before(255_600)),
+    case("11: outage 72 h, then a key", What::Outage, secs(259_200), Typed::After),
+    case("12: asleep 8 h, then a key", What::Suspend, secs(28_800), Typed::After),
 ];
+
+const fn case(name: &'static str, what: What, span: Duration, key: Typed) -> Case {
+    Case { name, what, span, key }
+}
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -217,11 +162,6 @@ const fn before(secs: u64) -> Typed {
 }
 
 const COLUMNS: &str = "case | policy | runs | median | mean | ±95 % | max";
-
-const NOTE: &str = "The session is idle before. Of a new address its own system tells rove's client, which acts at \
-    once; of anything else nobody does, and it finds out by sending. After a NAT's rebinding the server may \
-    send no more than three times what came from the new address until that is proven. \
-    Bound, with the key pending for less than 60 s: RTT + 250 ms; for longer: RTT + 1 s.";
 
 const MS: Duration = Duration::from_millis(1);
 
