@@ -13,7 +13,8 @@ use clap::Args;
 use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
 use serde_json::{Value, json};
 
-use crate::predict::trace::{Kind, Trace};
+use crate::pool;
+use crate::predict::trace::{Kind, Trace, casts_in};
 use crate::stock::{Frame, Stock};
 
 /// What to replay, and where the results go.
@@ -32,25 +33,10 @@ pub(crate) struct FramesFlags {
 /// # Errors
 /// If there is no `mosh-server`, or files cannot be read or written.
 pub(crate) fn run(flags: &FramesFlags) -> io::Result<i32> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(&flags.traces)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "cast") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
+    let paths = casts_in(&flags.traces)?;
     let mut tallies = Vec::new();
-    for some in paths.chunks(AT_ONCE) {
-        let done: Vec<io::Result<Tally>> = std::thread::scope(|scope| {
-            let started: Vec<_> =
-                some.iter().map(|path| scope.spawn(|| replay(&Trace::load(path)?))).collect();
-            let broken = |_| Err(io::Error::other("a replay has panicked"));
-            started.into_iter().map(|thread| thread.join().unwrap_or_else(broken)).collect()
-        });
-        for tally in done {
-            tallies.push(tally?);
-        }
+    for tally in pool::each(AT_ONCE, &paths, |path| replay(&Trace::load(path)?)) {
+        tallies.push(tally?);
     }
     tallies.push(header_scroll()?);
     let text = to_markdown(&tallies);

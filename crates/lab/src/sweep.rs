@@ -15,9 +15,11 @@ use crate::experiments::report::{Report, Table, tenths};
 use crate::experiments::sender::Sender;
 use crate::host::Load;
 use crate::link::Profile;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::real::contender::{Contender, Wire};
-use crate::real::losses;
+use crate::real::experiment::{Experiment as _, Over};
+use crate::real::losses::{Losses, Point};
+use crate::real::sessions::OverLink;
 use crate::rng::Chance;
 use crate::stats::Summary;
 
@@ -193,9 +195,10 @@ fn real_point(flags: &PointFlags) -> io::Result<(Vec<f64>, u64, bool)> {
     };
     crate::net::command::be_allowed();
     let span = Duration::from_secs(flags.seconds.into());
-    let point = losses::Point { rtt: flags.rtt_ms, loss: flags.loss };
-    let samples = losses::session(&contender, point, span, span, flags.seed)?;
-    Ok((samples.values, samples.unseen as u64, samples.late.is_valid()))
+    let path = Point { rtt: flags.rtt_ms, loss: flags.loss };
+    let losses = Losses { span, tail: span, points: Vec::new(), contenders: Vec::new() };
+    let OverLink { found, late } = losses.measure(&Over { path, contender }, flags.seed)?;
+    Ok((found.latencies, found.unseen as u64, late.is_valid()))
 }
 
 /// A setting of a merged sweep: world, program, round trip, loss.
@@ -282,23 +285,15 @@ fn report(all: &BTreeMap<Setting, Found>) -> Report {
             json!(found.invalid),
         ]);
     }
-    let panels = panels.into_iter().map(|((world, rtt), curves)| Panel {
-        title: format!("{world}, {rtt} ms round trip"),
-        x: Axis::linear("loss each way, %"),
-        y: Axis::log("mean latency, ms"),
-        curves: curves
-            .into_iter()
-            .map(|(name, points)| Curve { name, points, stroke: Stroke::Solid })
-            .collect(),
+    let panels = panels.into_iter().map(|((world, rtt), curves)| {
+        let (x, y) = (Axis::linear("loss each way, %"), Axis::log("mean latency, ms"));
+        let curves = curves.into_iter().map(|(name, points)| Curve::solid(&name, points));
+        Panel::new(format!("{world}, {rtt} ms round trip"), x, y, curves.collect())
     });
-    Report {
-        name: "sweep",
-        title: "Keys over many paths".to_owned(),
-        command: "rove-lab sweep --print | parallel > lines; rove-lab sweep --merge lines".to_owned(),
-        notes: vec!["Each line of the sweep is one setting and one seed; docs/lab.md shows how many machines run it.".to_owned()],
-        tables: vec![table],
-        figure: Figure { title: "Keys over many paths".to_owned(), panels: panels.collect() },
-    }
+    let (title, figure) = ("Keys over many paths", Figure::new("Keys over many paths", panels));
+    let note = "Each line of the sweep is one setting and one seed; docs/lab.md shows how many machines run it.";
+    let command = "rove-lab sweep --print | parallel > lines; rove-lab sweep --merge lines";
+    Report { command: command.to_owned(), ..Report::new("sweep", title, note, vec![table], figure) }
 }
 
 /// Before keys count: as in `rove-lab loss`.

@@ -151,3 +151,15 @@ pub(crate) fn tenths(number: f64) -> Value {
 pub(crate) fn hundredths(number: f64) -> Value {
     json!((number * 100.0).round() / 100.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_joined_and_filled() {
+        let text = "For {seconds} s\nof {seconds}: {what}.\n\nThe end.\n";
+        let filled = paragraphs(text, &[("seconds", &12), ("what", &"all")]);
+        assert_eq!(filled, ["For 12 s of 12: all.", "The end."]);
+    }
+}

@@ -5,7 +5,7 @@
 //! prints them). Queries in output are removed ([`Queries`]).
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rove_session::line_mode::Mode;
@@ -115,6 +115,20 @@ impl Trace {
         }
         Ok(Self { name, size, events })
     }
+}
+
+/// The recordings in a directory, by name.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn casts_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        paths.push(entry?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "cast"));
+    paths.sort();
+    Ok(paths)
 }
 
 impl Event {

@@ -1,6 +1,7 @@
 //! `rove-lab aoi`: measures the age of the state on the user's screen (Age of Information) while a program writes
 //! 20 states a second, on real programs. Paths: 1000 ms one way with 75 % loss, and 100 ms with 0 to 50 %.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,11 +11,14 @@ use std::time::Duration;
 use rove_ssp::Time;
 use rove_term::Size;
 
+use super::RealFlags;
 use super::contender::Contender;
-use super::outcome::{AGAIN, Outcome, Samples, distributions, joined, late, table};
+use super::experiment::{self, Body, Experiment, Measured, Over, Title, samples};
+use super::outcome::{AGAIN, distributions, table};
+use super::sessions::OverLink;
 use super::stage::{Setup, Stage};
 use super::typing::READY;
-use super::{RealFlags, Sessions};
+use crate::experiments::report::paragraphs;
 use crate::link::Profile;
 use crate::net::scenario::Scenario;
 use crate::plot::Figure;
@@ -23,109 +27,113 @@ use crate::predict::cast::Writer;
 use crate::rng::{Chance, Rng};
 use crate::scratch::Scratch;
 
-/// One way in milliseconds, and loss each way in percent.
-type Course = (u32, u32);
-
 /// Runs it.
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let paths: &[Course] =
-        setting.pick(&[(100, 25)], &[(1_000, 75), (100, 0), (100, 10), (100, 25), (100, 50)]);
-    let span = flags.span(6, 120);
-    let contenders = flags.contenders(Contender::all())?;
-    let times = flags.times(1, 1);
-    let lasts = span + WARM_UP;
-    let sessions = Sessions { name: "aoi", lasts, paths, contenders: &contenders, times };
-    let ran = sessions.run(
-        flags,
-        |path| name(*path),
-        |contender, path, seed| session(contender, *path, span, seed),
-    );
-    let all = joined(ran.found.into_iter().map(|(_, _, samples)| samples));
-    Outcome {
-        name: "aoi",
-        file: "aoi",
-        title: "How old what one sees is, real programs".to_owned(),
-        notes: vec![
-            format!(
-            "A program writes a state each 50 ms, a number and three rows of text, for {} s over a path that loses from \
-             its beginning; each 10 ms the state that the client shows is looked at. Its age counts from when the \
-             program wrote it. {AGAIN}",
-            span.as_secs()
-        ), ran.note],
-        tables: vec![table("age in ms by delay and loss one way", &all)],
-        figure: Figure {
-            title: "Age of what one sees".to_owned(),
-            panels: distributions(&all, "age, ms", "share of the time"),
-        },
-        late: late(&all),
-        failures: ran.failures,
-    }
-    .write(flags)
+    let paths = [(1_000, 75), (100, 0), (100, 10), (100, 25), (100, 50)];
+    let paths = paths.map(|(delay_ms, loss)| Course { delay_ms, loss });
+    let paths = flags.setting().pick(&paths[3..4], &paths);
+    let cases = Over::each(paths, &flags.contenders(Contender::all())?);
+    experiment::run(&Age { span: flags.span(6, 120), cases }, flags, |_| Vec::new())
 }
 
-fn name((delay, loss): Course) -> String {
-    format!("{delay} ms one way, {loss} %")
-}
-
-/// One program over one path.
-///
-/// # Errors
-/// If it does not start, or ends.
-pub(crate) fn session(
-    contender: &Contender,
-    path: Course,
+/// The age of what programs show over paths that lose.
+struct Age {
     span: Duration,
-    seed: u64,
-) -> io::Result<Samples> {
-    let scratch = Scratch::new()?;
-    let cast = scratch.join("states.cast");
-    let lasts = START + OPENING + WARM_UP + span;
-    let states = (lasts.as_millis() / STATE_GAP.as_millis()) as u32;
-    write_states(&cast, states, seed)?;
-    let socket = scratch.join("told");
-    let listener = UnixListener::bind(&socket)?;
-    let profile =
-        Profile::delay(Duration::from_millis(path.0.into())).loss(Chance::percent(path.1));
-    let link = Scenario::alike(profile, seed);
-    let mut setup = Setup::playing(contender, &cast, Size::DEFAULT, link)?;
-    setup.remote.extend(["--tell".into(), socket.into()]);
-    let mut stage = Stage::start(setup, scratch, READY)?;
-    let (told, _) = listener.accept()?;
-    told.set_nonblocking(true)?;
-    stage.begin();
-    let mut written = Vec::new();
-    let mut ages = Vec::new();
-    let clock = stage.net.clock();
-    let began = clock.now();
-    let mut next = began + WARM_UP;
-    while clock.now() < began + WARM_UP + span {
-        // No longer, even where the client is silent: each notice gets the time at which it is read.
-        stage.client.pump(next.since(clock.now()).min(LOOK_GAP))?;
-        listen(&told, clock.now(), &mut written)?;
-        if stage.client.has_ended() {
-            return Err(stage.client.missed("the client ended", clock.elapsed()).into());
+    cases: Vec<Over<Course>>,
+}
+
+impl Experiment for Age {
+    type Case = Over<Course>;
+    /// Ages in ms.
+    type Sample = Vec<f64>;
+
+    fn title(&self) -> Title {
+        Title::new("aoi", "aoi", "How old what one sees is, real programs")
+    }
+
+    fn cases(&self) -> Vec<Over<Course>> {
+        self.cases.clone()
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        Some(self.span + WARM_UP)
+    }
+
+    fn measure(&self, case: &Over<Course>, seed: u64) -> io::Result<OverLink<Vec<f64>>> {
+        let Over { path, contender } = case;
+        let scratch = Scratch::new()?;
+        let cast = scratch.join("states.cast");
+        let lasts = START + OPENING + WARM_UP + self.span;
+        let states = (lasts.as_millis() / STATE_GAP.as_millis()) as u32;
+        write_states(&cast, states, seed)?;
+        let socket = scratch.join("told");
+        let listener = UnixListener::bind(&socket)?;
+        let profile = Profile::delay(Duration::from_millis(path.delay_ms.into()))
+            .loss(Chance::percent(path.loss));
+        let link = Scenario::alike(profile, seed);
+        let mut setup = Setup::playing(contender, &cast, Size::DEFAULT, link)?;
+        setup.remote.extend(["--tell".into(), socket.into()]);
+        let mut stage = Stage::start(setup, scratch, READY)?;
+        let (told, _) = listener.accept()?;
+        told.set_nonblocking(true)?;
+        stage.begin();
+        let mut written = Vec::new();
+        let mut ages = Vec::new();
+        let clock = stage.net.clock();
+        let began = clock.now();
+        let mut next = began + WARM_UP;
+        while clock.now() < began + WARM_UP + self.span {
+            // No longer, even where the client is silent: each notice gets the time at which it is read.
+            stage.client.pump(next.since(clock.now()).min(LOOK_GAP))?;
+            listen(&told, clock.now(), &mut written)?;
+            if stage.client.has_ended() {
+                return Err(stage.client.missed("the client ended", clock.elapsed()).into());
+            }
+            if clock.now() >= next {
+                next = next + LOOK_GAP;
+                // Not in the first row, which is where the clients' bars stand. The first output is no state.
+                let shown = stage.client.screen().row_text(STATE_ROW);
+                let number = shown
+                    .strip_prefix("state ")
+                    .and_then(|rest| rest.split(' ').next()?.parse().ok());
+                let at =
+                    number.and_then(|number: usize| written.get(number)).copied().unwrap_or(began);
+                ages.push(clock.now().since(at).as_secs_f64() * 1e3);
+            }
         }
-        if clock.now() >= next {
-            next = next + LOOK_GAP;
-            // Not in the first row, which is where the clients' bars stand. The first output is no state.
-            let shown = stage.client.screen().row_text(STATE_ROW);
-            let number =
-                shown.strip_prefix("state ").and_then(|rest| rest.split(' ').next()?.parse().ok());
-            let at = number.and_then(|number: usize| written.get(number)).copied().unwrap_or(began);
-            ages.push(clock.now().since(at).as_secs_f64() * 1e3);
+        Ok(OverLink { found: ages, late: stage.net.late() })
+    }
+
+    fn report(&self, results: &[Measured<Over<Course>, Vec<f64>>]) -> Body {
+        let all = samples(results, |ages| (ages, 0));
+        let panels = distributions(&all, "age, ms", "share of the time");
+        Body {
+            tables: vec![table("age in ms by delay and loss one way", &all)],
+            figure: Figure::new("Age of what one sees", panels),
         }
     }
-    Ok(Samples {
-        path: name(path),
-        program: contender.name.clone(),
-        values: ages,
-        unseen: 0,
-        late: stage.net.late(),
-    })
+
+    fn prose(&self) -> Vec<String> {
+        let seconds = self.span.as_secs();
+        paragraphs(include_str!("text/aoi.md"), &[("seconds", &seconds), ("again", &AGAIN)])
+    }
+}
+
+/// A path that is the same both ways.
+#[derive(Clone, Copy)]
+struct Course {
+    delay_ms: u32,
+    /// In percent.
+    loss: u32,
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ms one way, {} %", self.delay_ms, self.loss)
+    }
 }
 
 /// When each output was written, as the program tells.
@@ -173,3 +181,14 @@ const START: Duration = Duration::from_millis(300);
 /// Not counted: until the first states are through.
 const WARM_UP: Duration = Duration::from_secs(3);
 const LOOK_GAP: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::experiment::check_recorded;
+
+    #[test]
+    fn the_recorded_result_is_made_again() {
+        check_recorded("aoi", &Age { span: Duration::from_secs(40), cases: Vec::new() });
+    }
+}

@@ -5,7 +5,6 @@
 mod ciphers;
 mod copier;
 mod copy;
-mod flow;
 mod goodput;
 mod keys;
 mod loopback;
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
     use crate::experiments::report::Table;
     use crate::net::lateness::Late;
-    use crate::real::experiment::{Experiment, Measured, recorded};
+    use crate::real::experiment::{Experiment, Measured, check_recorded, recorded};
 
     #[derive(Parser)]
     struct Command {
@@ -114,22 +113,10 @@ mod tests {
         Command::parse_from(words).bulk.real
     }
 
-    /// The command, title and prose that a result was recorded with are made again from its command's flags; and its
-    /// tables have the captions and columns that a report has.
     fn check<E: Experiment>(file: &str, make: impl Fn(&RealFlags) -> E) {
-        let result = recorded(file);
-        let experiment = make(&flags(&result));
-        let title = experiment.title();
-        assert_eq!((title.file, result["title"].as_str()), (file, Some(&*title.title)));
-        let command = result["command"].as_str().unwrap();
-        assert!(command.starts_with(&format!("rove-lab {} --seed", title.name)), "{command}");
-        assert_eq!(result["notes"][0], experiment.prose());
-        assert_eq!(result["notes"][1], notes(flags(&result).setting())[0]);
-        let head = |table: &Value| ["caption", "columns", "keys"].map(|field| table[field].clone());
-        let tables = experiment.report(&[]).tables;
-        let tables: Vec<_> = tables.iter().map(|table| head(&table.to_json())).collect();
-        let recorded = result["tables"].as_array().unwrap().iter().map(head);
-        assert_eq!(recorded.collect::<Vec<_>>(), tables, "{file}");
+        let flags = flags(&recorded(file));
+        let result = check_recorded(file, &make(&flags));
+        assert_eq!(result["notes"][1], notes(flags.setting())[0]);
     }
 
     #[test]
@@ -152,7 +139,6 @@ mod tests {
             ending: Ending::Whole,
             cpu: cpu.map(|cpu| cpu.map(|each| each * bytes as f64 / 1e9)),
             pings: vec![99.0, 100.0, 101.0],
-            late: Late::default(),
         }
     }
 
@@ -161,9 +147,13 @@ mod tests {
         experiment: &E,
         samples: &[&[Copied]],
     ) -> Vec<Vec<Value>> {
+        let measured = |(case, samples): (E::Case, &&[Copied])| Measured {
+            case,
+            samples: samples.to_vec(),
+            late: Late::default(),
+        };
         let all = experiment.cases().into_iter().zip(samples);
-        let results: Vec<_> =
-            all.map(|(case, samples)| Measured { case, samples: samples.to_vec() }).collect();
+        let results: Vec<_> = all.map(measured).collect();
         let [first, again]: [Vec<Table>; 2] = [(); 2].map(|()| experiment.report(&results).tables);
         assert_eq!(first[0].rows, again[0].rows, "a report is of the samples alone");
         first.into_iter().next().unwrap().rows

@@ -2,7 +2,7 @@
 //! virtual time with stock's timing and stock's guesses, so that the same recordings give the same numbers.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rove_session::predict::{Display, Settings};
@@ -13,22 +13,18 @@ use crate::experiments::report::{Table, hundredths};
 use crate::predict::PathWord;
 use crate::predict::judge::{Deed, Effect, Mistake, deeds};
 use crate::predict::replay::replay;
-use crate::predict::trace::{Kind, Trace};
+use crate::predict::trace::{Kind, Trace, casts_in};
 
 /// The recordings to look at: those that are typed, else the repository's.
 ///
 /// # Errors
 /// If one cannot be read.
 pub(crate) fn recordings(flags: &RealFlags) -> io::Result<Vec<Trace>> {
-    let mut paths: Vec<PathBuf> = flags.traces.clone();
-    if let (true, Ok(entries)) = (paths.is_empty(), std::fs::read_dir(DIRECTORY)) {
-        for entry in entries {
-            paths.push(entry?.path());
-        }
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == "cast"));
-        paths.sort();
-    }
-    paths.iter().map(|path| Trace::load(Path::new(path))).collect()
+    let paths = match flags.traces.is_empty() {
+        true if Path::new(DIRECTORY).exists() => casts_in(Path::new(DIRECTORY))?,
+        _ => flags.traces.clone(),
+    };
+    paths.iter().map(|path| Trace::load(path)).collect()
 }
 
 /// The counts.

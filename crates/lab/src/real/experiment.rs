@@ -1,4 +1,4 @@
-//! Runs experiments that measure one case at a time, and writes what they found.
+//! Runs experiments on real programs, and writes what they found.
 //!
 //! An experiment says what to measure, measures one case with one seed, and makes tables and figures of the samples.
 //! The loop over cases and seeds, failures and the results' files are here, once for all of them. Measuring touches
@@ -6,19 +6,22 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
-use super::outcome::Outcome;
-use super::{OverLink, RealFlags, Setting};
+use super::contender::Contender;
+use super::outcome::{Outcome, Samples, joined};
+use super::sessions::{OverLink, alone, estimate, together};
+use super::{RealFlags, Setting};
 use crate::experiments::report::Table;
 use crate::net::lateness::Late;
 use crate::plot::Figure;
 
 /// One experiment, with the flags of its command applied.
-pub(super) trait Experiment {
+pub(crate) trait Experiment: Sync {
     /// The unit of measurement: a path and a program, say. Failures are listed by its name.
-    type Case: fmt::Display;
+    type Case: fmt::Display + Sync;
     /// The result of measuring a case once.
-    type Sample: OverLink;
+    type Sample: Send;
 
     /// Its command, the name of its files, and its title.
     fn title(&self) -> Title;
@@ -26,44 +29,98 @@ pub(super) trait Experiment {
     /// The cases, in the order of the tables.
     fn cases(&self) -> Vec<Self::Case>;
 
-    /// How often each case is measured, each time with the next seed.
-    fn times(&self, flags: &RealFlags) -> u32 {
+    /// How often a case is measured, each time with the next seed.
+    fn times(&self, flags: &RealFlags, _: &Self::Case) -> u32 {
         flags.times(1, 1)
+    }
+
+    /// How long one measurement lasts, about, if several may run at the same time; `None` if each needs the machine
+    /// for itself.
+    fn lasts(&self) -> Option<Duration> {
+        None
     }
 
     /// Measures a case once.
     ///
     /// # Errors
     /// Why there is no sample; the results name it as a failure.
-    fn measure(&self, case: &Self::Case, seed: u64) -> io::Result<Self::Sample>;
+    fn measure(&self, case: &Self::Case, seed: u64) -> io::Result<OverLink<Self::Sample>>;
 
     /// Tables and figure, of the samples alone.
     fn report(&self, results: &[Measured<Self::Case, Self::Sample>]) -> Body;
 
-    /// How it was measured, for readers of the tables.
-    fn prose(&self) -> String;
+    /// How it was measured, for readers of the tables, one paragraph each.
+    fn prose(&self) -> Vec<String>;
 }
 
 /// The names of an experiment.
-pub(super) struct Title {
+pub(crate) struct Title {
     /// Its command.
-    pub(super) name: &'static str,
+    name: &'static str,
     /// The name of its files.
-    pub(super) file: &'static str,
+    file: &'static str,
     /// The title.
-    pub(super) title: String,
+    title: String,
+}
+
+impl Title {
+    pub(crate) fn new(name: &'static str, file: &'static str, title: impl Into<String>) -> Title {
+        Title { name, file, title: title.into() }
+    }
 }
 
 /// The samples of a case, in the order of seeds; fewer than seeds where some failed.
-pub(super) struct Measured<C, S> {
-    pub(super) case: C,
-    pub(super) samples: Vec<S>,
+pub(crate) struct Measured<C, S> {
+    pub(crate) case: C,
+    pub(crate) samples: Vec<S>,
+    /// How late its links were, together.
+    pub(crate) late: Late,
 }
 
 /// Tables and a figure.
-pub(super) struct Body {
-    pub(super) tables: Vec<Table>,
-    pub(super) figure: Figure,
+pub(crate) struct Body {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) figure: Figure,
+}
+
+/// A program over a path.
+#[derive(Clone)]
+pub(crate) struct Over<P> {
+    pub(crate) path: P,
+    pub(crate) contender: Contender,
+}
+
+impl<P: Clone> Over<P> {
+    /// Each program over each path.
+    pub(super) fn each(paths: &[P], contenders: &[Contender]) -> Vec<Over<P>> {
+        let over = |path: &P| {
+            let path = path.clone();
+            let case = move |one: &Contender| Over { path: path.clone(), contender: one.clone() };
+            contenders.iter().map(case)
+        };
+        paths.iter().flat_map(over).collect()
+    }
+}
+
+impl<P: fmt::Display> fmt::Display for Over<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {}", self.contender.name, self.path)
+    }
+}
+
+/// The values of each program over each path together; `values` finds those of one measurement, and how many of them
+/// only say "no less than this".
+pub(super) fn samples<P: fmt::Display, S>(
+    results: &[Measured<Over<P>, S>],
+    values: impl Fn(&S) -> (&[f64], usize),
+) -> Vec<Samples> {
+    joined(results.iter().filter(|one| !one.samples.is_empty()).map(|one| Samples {
+        path: one.case.path.to_string(),
+        program: one.case.contender.name.clone(),
+        values: one.samples.iter().flat_map(|sample| values(sample).0).copied().collect(),
+        unseen: one.samples.iter().map(|sample| values(sample).1).sum(),
+        late: one.late.clone(),
+    }))
 }
 
 /// Measures all cases, writes the results, and prints them. The exit status is that of [`Outcome::write`].
@@ -77,36 +134,81 @@ pub(super) fn run<E: Experiment>(
     flags: &RealFlags,
     notes: impl FnOnce(Setting) -> Vec<String>,
 ) -> io::Result<i32> {
-    let (mut late, mut failures) = (Late::default(), Vec::new());
-    let cases = experiment.cases().into_iter();
-    let mut results: Vec<_> = cases.map(|case| Measured { case, samples: Vec::new() }).collect();
-    // One at a time: cases beside each other would measure the machine. Each seed goes round all cases before the
-    // next, so that the machine's other work falls on all of them.
-    for seed in flags.seed..flags.seed + u64::from(experiment.times(flags)) {
-        for Measured { case, samples } in &mut results {
-            match experiment.measure(case, seed) {
-                Ok(sample) => {
-                    late = late.and(sample.late());
-                    samples.push(sample);
-                }
-                Err(error) => failures.push(format!("{case}: {error}")),
-            }
-        }
-    }
     let Title { name, file, title } = experiment.title();
+    let cases = experiment.cases().into_iter();
+    let mut results: Vec<_> =
+        cases.map(|case| Measured { case, samples: Vec::new(), late: Late::default() }).collect();
+    let (failures, ran) = match experiment.lasts() {
+        None => (one_at_a_time(experiment, flags, &mut results), Vec::new()),
+        Some(lasts) => many_at_a_time(experiment, flags, lasts, &mut results),
+    };
     let Body { tables, figure } = experiment.report(&results);
-    let mut all_notes = vec![experiment.prose()];
-    all_notes.extend(notes(flags.setting()));
-    Outcome { name, file, title, notes: all_notes, tables, figure, late, failures }.write(flags)
+    let late = results.iter().fold(Late::default(), |sum, one| sum.and(&one.late));
+    let notes = [experiment.prose(), ran, notes(flags.setting())].concat();
+    Outcome { name, file, title, notes, tables, figure, late, failures }.write(flags)
 }
 
-/// One paragraph of text/, its lines joined, with each `{name}` replaced by its value.
-pub(super) fn filled(text: &str, values: &[(&str, &dyn fmt::Display)]) -> String {
-    let mut paragraph = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    for (name, value) in values {
-        paragraph = paragraph.replace(&format!("{{{name}}}"), &value.to_string());
+/// Measures each case with each seed, since cases beside each other would measure the machine. Each seed goes round
+/// all cases before the next, so that the machine's other work falls on all of them. Returns the failures.
+fn one_at_a_time<E: Experiment>(
+    experiment: &E,
+    flags: &RealFlags,
+    results: &mut [Measured<E::Case, E::Sample>],
+) -> Vec<String> {
+    let times = |case: &E::Case| experiment.times(flags, case);
+    let most = results.iter().map(|one| times(&one.case)).max().unwrap_or(0);
+    let mut failures = Vec::new();
+    for number in 0..most {
+        let seed = flags.seed + u64::from(number);
+        for one in results.iter_mut().filter(|one| number < times(&one.case)) {
+            let result = alone(|| experiment.measure(&one.case, seed));
+            failures.extend(one.add(result));
+        }
     }
-    paragraph
+    failures
+}
+
+/// Measures some cases beside each other, those that are measured equally often in one round. Returns the failures,
+/// and a note on each round.
+fn many_at_a_time<E: Experiment>(
+    experiment: &E,
+    flags: &RealFlags,
+    lasts: Duration,
+    results: &mut [Measured<E::Case, E::Sample>],
+) -> (Vec<String>, Vec<String>) {
+    let name = experiment.title().name;
+    let times = |one: &Measured<E::Case, E::Sample>| experiment.times(flags, &one.case);
+    let (mut failures, mut notes) = (Vec::new(), Vec::new());
+    for round in results.chunk_by_mut(|a, b| times(a) == times(b)) {
+        let count = times(&round[0]);
+        let seeds = flags.seed..flags.seed + u64::from(count);
+        let items = round.iter().flat_map(|one| seeds.clone().map(|seed| (&one.case, seed)));
+        let items: Vec<(&E::Case, u64)> = items.collect();
+        estimate(name, flags, items.len(), lasts);
+        let measure = |(case, seed): &(&E::Case, u64)| experiment.measure(case, *seed);
+        let (found, note) = together(name, flags, &items, measure);
+        let mut found = found.into_iter();
+        for one in round {
+            let results = found.by_ref().take(count as usize);
+            failures.extend(results.filter_map(|result| one.add(result)));
+        }
+        notes.push(note);
+    }
+    (failures, notes)
+}
+
+impl<C: fmt::Display, S> Measured<C, S> {
+    /// Adds a result; returns what to say of it if it is a failure.
+    fn add(&mut self, result: io::Result<OverLink<S>>) -> Option<String> {
+        match result {
+            Ok(OverLink { found, late }) => {
+                self.samples.push(found);
+                self.late = std::mem::take(&mut self.late).and(&late);
+                None
+            }
+            Err(error) => Some(format!("{}: {error}", self.case)),
+        }
+    }
 }
 
 /// A recorded result of the repository.
@@ -116,13 +218,22 @@ pub(super) fn recorded(file: &str) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
+/// Checks that an experiment makes the command, the title and the prose of its recorded result again, and tables of
+/// the same captions and columns; returns the result.
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_joined_and_filled() {
-        let text = "For {seconds} s\nof {seconds}: {what}.\n";
-        assert_eq!(filled(text, &[("seconds", &12), ("what", &"all")]), "For 12 s of 12: all.");
-    }
+pub(super) fn check_recorded<E: Experiment>(file: &str, experiment: &E) -> serde_json::Value {
+    let result = recorded(file);
+    let title = experiment.title();
+    assert_eq!((title.file, result["title"].as_str()), (file, Some(&*title.title)));
+    let command = result["command"].as_str().unwrap();
+    assert!(command.starts_with(&format!("rove-lab {} --seed", title.name)), "{command}");
+    let prose = experiment.prose();
+    assert_eq!(result["notes"].as_array().unwrap()[..prose.len()], prose);
+    let head =
+        |table: &serde_json::Value| ["caption", "columns", "keys"].map(|key| table[key].clone());
+    let tables = experiment.report(&[]).tables;
+    let tables: Vec<_> = tables.iter().map(|table| head(&table.to_json())).collect();
+    let known = result["tables"].as_array().unwrap().iter().map(head);
+    assert_eq!(known.collect::<Vec<_>>(), tables, "{file}");
+    result
 }

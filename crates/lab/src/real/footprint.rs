@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::RealFlags;
 use super::contender::Contender;
-use super::experiment::filled;
+use super::experiment::{self, Body, Experiment, Measured, Over, Title};
 use super::keystroke::cpu_seconds;
-use super::outcome::{AGAIN, Outcome, Samples, counts, table as times};
+use super::outcome::{AGAIN, Samples, counts, table as times};
+use super::sessions::OverLink;
 use super::stage::{Setup, Stage};
-use super::{Found, OverLink, Ran, RealFlags, Sessions};
-use crate::experiments::report::{Table, tenths};
+use crate::experiments::report::{Table, paragraphs, tenths};
 use crate::link::Profile;
 use crate::net::End;
-use crate::net::lateness::Late;
 use crate::net::scenario::Scenario;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::scratch::Scratch;
 
 /// The memory and processor time of one program.
@@ -30,13 +30,6 @@ struct Footprint {
     /// Minutes since the start, and the resident KiB near and far.
     memory: Vec<(f64, [f64; 2])>,
     hour_cpu: [f64; 2],
-    late: Late,
-}
-
-impl OverLink for Footprint {
-    fn late(&self) -> &Late {
-        &self.late
-    }
 }
 
 /// Runs it.
@@ -44,62 +37,136 @@ impl OverLink for Footprint {
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let span = flags.span(8, 3_600);
-    let (lines, cats) = setting.pick((20_000, 1), (400_000, 5));
-    let contenders = flags.contenders(Contender::all())?;
-    let sessions = Sessions {
-        name: "server",
-        lasts: span + Duration::from_secs(10),
-        paths: &[()],
-        contenders: &contenders,
-        times: flags.times(1, 1),
-    };
-    let Ran { found, failures, note } = sessions.run(
-        flags,
-        |()| "20 ms".to_owned(),
-        |contender, (), seed| session(contender, (lines, cats), span, seed),
-    );
-    Outcome {
-        name: "server",
-        file: "server",
-        title: "Memory and processor time of client and server in use".to_owned(),
-        notes: vec![prose(lines, cats, span), note],
-        tables: tables(&found, span),
-        figure: figure(&found),
-        late: found.iter().fold(Late::default(), |sum, (_, _, one)| sum.and(&one.late)),
-        failures,
+    let (lines, cats) = flags.setting().pick((20_000, 1), (400_000, 5));
+    let cases = Over::each(&["20 ms"], &flags.contenders(Contender::all())?);
+    let server = Server { span: flags.span(8, 3_600), lines, cats, cases };
+    experiment::run(&server, flags, |_| Vec::new())
+}
+
+/// Client and server in use.
+struct Server {
+    span: Duration,
+    /// Lines of a large output, and how often it is written.
+    lines: u32,
+    cats: u32,
+    cases: Vec<Over<&'static str>>,
+}
+
+impl Experiment for Server {
+    type Case = Over<&'static str>;
+    type Sample = Footprint;
+
+    fn title(&self) -> Title {
+        let title = "Memory and processor time of client and server in use";
+        Title::new("server", "server", title)
     }
-    .write(flags)
+
+    fn cases(&self) -> Vec<Over<&'static str>> {
+        self.cases.clone()
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        Some(self.span + Duration::from_secs(10))
+    }
+
+    fn measure(&self, case: &Over<&str>, seed: u64) -> io::Result<OverLink<Footprint>> {
+        let scratch = Scratch::new()?;
+        let big = scratch.join("big.txt");
+        let mut text = String::new();
+        for line in 0..self.lines {
+            text += &format!(
+                "{line:>8} the quick brown fox jumps over the lazy dog, again and again\n"
+            );
+        }
+        fs::write(&big, &text)?;
+        let script = format!(
+            "echo ready$; n=0; while read line; do n=$((n+1)); case $line in \
+         c) cat {}; echo end-of-cat-$n-;; *) seq -f \"work $n line %g\" 1 40; echo worked-$n-;; esac; done",
+            big.display()
+        );
+        let path = Scenario::alike(Profile::delay(Duration::from_millis(10)), seed);
+        let setup = Setup::script(&case.contender, &script, path);
+        let mut stage = Stage::start(setup, scratch, "ready$")?;
+        stage.begin();
+        let clock = stage.net.clock();
+        let before = cpu(&stage)?;
+        let mut cat_ms = Vec::new();
+        for number in 1..=self.cats {
+            let began = clock.now();
+            stage.client.send("c\r");
+            let text = format!("end-of-cat-{number}-");
+            stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
+            cat_ms.push(clock.now().since(began).as_secs_f64() * 1e3);
+        }
+        let after = cpu(&stage)?;
+        let began = clock.now();
+        let mut memory = vec![(0.0, resident(&stage)?)];
+        let steps = (self.span.as_secs() / STEP.as_secs()).max(1);
+        for number in 0..steps {
+            let due = began + STEP * number as u32;
+            while clock.now() < due {
+                stage.client.pump(due.since(clock.now()))?;
+            }
+            stage.client.send("w\r");
+            let text = format!("worked-{}-", number + 1 + u64::from(self.cats));
+            stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
+            if number % (steps / SAMPLES).max(1) == 0 || number + 1 == steps {
+                let minutes = clock.now().since(began).as_secs_f64() / 60.0;
+                memory.push((minutes, resident(&stage)?));
+            }
+        }
+        let end = cpu(&stage)?;
+        let found = Footprint {
+            megabytes: text.len() as f64 / 1e6,
+            cat_ms,
+            cat_cpu: [after[0] - before[0], after[1] - before[1]],
+            memory,
+            hour_cpu: [end[0] - after[0], end[1] - after[1]],
+        };
+        Ok(OverLink { found, late: stage.net.late() })
+    }
+
+    fn report(&self, results: &[Measured<Over<&'static str>, Footprint>]) -> Body {
+        Body { tables: tables(results, self.span), figure: figure(results) }
+    }
+
+    fn prose(&self) -> Vec<String> {
+        paragraphs(
+            include_str!("text/server.md"),
+            &[
+                ("lines", &self.lines),
+                ("times", &self.cats),
+                ("seconds", &self.span.as_secs()),
+                ("again", &AGAIN),
+            ],
+        )
+    }
 }
 
-fn prose(lines: u32, cats: u32, span: Duration) -> String {
-    let text = include_str!("text/server.md");
-    let seconds = span.as_secs();
-    filled(text, &[("lines", &lines), ("times", &cats), ("seconds", &seconds), ("again", &AGAIN)])
-}
-
-fn tables(found: &[Found<'_, (), Footprint>], span: Duration) -> Vec<Table> {
+fn tables(results: &[Measured<Over<&'static str>, Footprint>], span: Duration) -> Vec<Table> {
     let mut table = Table::new(
         "one session of each, 20 ms round trip; memory is the proportional share (PSS) of all processes of the program",
         1,
         COLUMNS,
     );
     let (mut cats, mut residents) = (Vec::new(), Vec::new());
-    for (_, contender, one) in found {
-        let samples = |path: &str, values: Vec<f64>| Samples {
-            path: path.to_owned(),
-            program: contender.name.clone(),
-            values,
-            unseen: 0,
-            late: one.late.clone(),
-        };
-        cats.push(samples("cat", one.cat_ms.clone()));
-        for (side, name) in SIDES.into_iter().enumerate() {
-            let kib = one.memory.iter().map(|(_, kib)| kib[side]).collect();
-            residents.push(samples(name, kib));
+    for Measured { case, samples, late } in results {
+        let program = &case.contender.name;
+        for one in samples {
+            let samples = |path: &str, values: Vec<f64>| Samples {
+                path: path.to_owned(),
+                program: program.clone(),
+                values,
+                unseen: 0,
+                late: late.clone(),
+            };
+            cats.push(samples("cat", one.cat_ms.clone()));
+            for (side, name) in SIDES.into_iter().enumerate() {
+                let kib = one.memory.iter().map(|(_, kib)| kib[side]).collect();
+                residents.push(samples(name, kib));
+            }
+            table.rows.extend(one.row(program, span));
         }
-        table.rows.extend(one.row(&contender.name, span));
     }
     vec![
         table,
@@ -132,81 +199,18 @@ impl Footprint {
 }
 
 /// A panel for the client and one for the server.
-fn figure(found: &[Found<'_, (), Footprint>]) -> Figure {
-    let curve = |side: usize| {
-        move |(_, contender, one): &Found<'_, (), Footprint>| {
-            let points = one.memory.iter().map(|(at, kib)| (*at, kib[side])).collect();
-            Curve { name: contender.name.clone(), points, stroke: Stroke::Solid }
-        }
-    };
-    let panels = SIDES.into_iter().enumerate().map(|(side, title)| Panel {
-        title: title.to_owned(),
-        x: Axis::linear("minutes of use"),
-        y: Axis::linear("PSS, KiB"),
-        curves: found.iter().map(curve(side)).collect(),
+fn figure(results: &[Measured<Over<&'static str>, Footprint>]) -> Figure {
+    let panels = SIDES.into_iter().enumerate().map(|(side, title)| {
+        let curves = results.iter().flat_map(|one| {
+            one.samples.iter().map(move |found| {
+                let points = found.memory.iter().map(|(at, kib)| (*at, kib[side]));
+                Curve::solid(&one.case.contender.name, points)
+            })
+        });
+        let (x, y) = (Axis::linear("minutes of use"), Axis::linear("PSS, KiB"));
+        Panel::new(title, x, y, curves.collect())
     });
-    Figure { title: "Memory in use".to_owned(), panels: panels.collect() }
-}
-
-fn session(
-    contender: &Contender,
-    (lines, cats): (u32, u32),
-    span: Duration,
-    seed: u64,
-) -> io::Result<Footprint> {
-    let scratch = Scratch::new()?;
-    let big = scratch.join("big.txt");
-    let mut text = String::new();
-    for line in 0..lines {
-        text +=
-            &format!("{line:>8} the quick brown fox jumps over the lazy dog, again and again\n");
-    }
-    fs::write(&big, &text)?;
-    let script = format!(
-        "echo ready$; n=0; while read line; do n=$((n+1)); case $line in \
-         c) cat {}; echo end-of-cat-$n-;; *) seq -f \"work $n line %g\" 1 40; echo worked-$n-;; esac; done",
-        big.display()
-    );
-    let path = Scenario::alike(Profile::delay(Duration::from_millis(10)), seed);
-    let setup = Setup::script(contender, &script, path);
-    let mut stage = Stage::start(setup, scratch, "ready$")?;
-    stage.begin();
-    let clock = stage.net.clock();
-    let before = cpu(&stage)?;
-    let mut cat_ms = Vec::new();
-    for number in 1..=cats {
-        let began = clock.now();
-        stage.client.send("c\r");
-        let text = format!("end-of-cat-{number}-");
-        stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
-        cat_ms.push(clock.now().since(began).as_secs_f64() * 1e3);
-    }
-    let after = cpu(&stage)?;
-    let began = clock.now();
-    let mut memory = vec![(0.0, resident(&stage)?)];
-    let steps = (span.as_secs() / STEP.as_secs()).max(1);
-    for number in 0..steps {
-        let due = began + STEP * number as u32;
-        while clock.now() < due {
-            stage.client.pump(due.since(clock.now()))?;
-        }
-        stage.client.send("w\r");
-        let text = format!("worked-{}-", number + 1 + u64::from(cats));
-        stage.client.wait_for(&text, LIMIT, |client| client.shows(&text))?;
-        if number % (steps / SAMPLES).max(1) == 0 || number + 1 == steps {
-            let minutes = clock.now().since(began).as_secs_f64() / 60.0;
-            memory.push((minutes, resident(&stage)?));
-        }
-    }
-    let end = cpu(&stage)?;
-    Ok(Footprint {
-        megabytes: text.len() as f64 / 1e6,
-        cat_ms,
-        cat_cpu: [after[0] - before[0], after[1] - before[1]],
-        memory,
-        hour_cpu: [end[0] - after[0], end[1] - after[1]],
-        late: stage.net.late(),
-    })
+    Figure::new("Memory in use", panels)
 }
 
 fn cpu(stage: &Stage) -> io::Result<[f64; 2]> {
@@ -245,36 +249,34 @@ const LIMIT: Duration = Duration::from_secs(300);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real::experiment::recorded;
+    use crate::net::lateness::Late;
+    use crate::real::contender::Kind;
+    use crate::real::experiment::check_recorded;
 
     #[test]
-    fn the_recorded_prose_is_made_again() {
-        let (result, hour) = (recorded("server"), Duration::from_secs(3_600));
-        assert_eq!(result["notes"][0], prose(400_000, 5, hour));
-        assert_eq!(result["tables"][0], tables_with(&result, hour)[0].to_json());
+    fn the_recorded_result_is_made_again() {
+        let span = Duration::from_secs(3_600);
+        let server = Server { span, lines: 400_000, cats: 5, cases: Vec::new() };
+        let result = check_recorded("server", &server);
+        let rows = result["tables"][0]["rows"].as_array().unwrap();
+        let results: Vec<_> = rows.iter().map(|row| measured(row, span)).collect();
+        assert_eq!(result["tables"][0], server.report(&results).tables[0].to_json());
     }
 
-    /// Tables of sessions with the recorded ones' numbers.
-    fn tables_with(result: &Value, span: Duration) -> Vec<Table> {
-        let rows = result["tables"][0]["rows"].as_array().unwrap();
-        let contenders = rows.iter().map(|row| Contender {
-            name: row[0].as_str().unwrap().to_owned(),
-            kind: super::super::contender::Kind::Mosh,
-        });
-        let contenders: Vec<Contender> = contenders.collect();
-        let found = rows.iter().zip(&contenders).map(|(row, contender)| {
-            let number = |column: usize| row[column].as_f64().unwrap();
-            let (mb, minutes) = (number(1), span.as_secs_f64() / 60.0);
-            let one = Footprint {
-                megabytes: mb,
-                cat_ms: vec![1e3 * mb / number(2)],
-                cat_cpu: [number(3), number(4)].map(|ms| ms * mb / 1e3),
-                memory: vec![(0.0, [number(5), number(7)]), (60.0, [number(6), number(8)])],
-                hour_cpu: [number(9), number(10)].map(|ms| ms * minutes / 1e3),
-                late: Late::default(),
-            };
-            (&(), contender, one)
-        });
-        tables(&found.collect::<Vec<_>>(), span)
+    /// A session with the numbers of a recorded row.
+    fn measured(row: &Value, span: Duration) -> Measured<Over<&'static str>, Footprint> {
+        let number = |column: usize| row[column].as_f64().unwrap();
+        let (mb, minutes) = (number(1), span.as_secs_f64() / 60.0);
+        let one = Footprint {
+            megabytes: mb,
+            cat_ms: vec![1e3 * mb / number(2)],
+            cat_cpu: [number(3), number(4)].map(|ms| ms * mb / 1e3),
+            memory: vec![(0.0, [number(5), number(7)]), (60.0, [number(6), number(8)])],
+            hour_cpu: [number(9), number(10)].map(|ms| ms * minutes / 1e3),
+        };
+        let name = row[0].as_str().unwrap().to_owned();
+        let contender = Contender { name, kind: Kind::Mosh };
+        let case = Over { path: "20 ms", contender };
+        Measured { case, samples: vec![one], late: Late::default() }
     }
 }

@@ -1,24 +1,25 @@
 //! `rove-lab keystroke`: the cost of a keystroke, and of an idle session: packets, octets, processor time and
 //! wake-ups at both ends, for OpenSSH with and without chaff, mosh and rove.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::contender::{Chaff, Contender, Kind, Ssh, Wire, lets_log_in, missing};
-use super::experiment::filled;
-use super::outcome::{AGAIN, Outcome, Samples, counts, joined};
+use super::RealFlags;
+use super::contender::{Chaff, Contender, Kind, Ssh, Wire, lets_log_in, missing, usual};
+use super::experiment::{self, Body, Experiment, Measured, Over, Title};
+use super::outcome::{AGAIN, Samples, counts, joined};
+use super::sessions::OverLink;
 use super::stage::Stage;
 use super::typing::{Pace, Prose};
-use super::{Found, OverLink, Ran, RealFlags, Sessions};
-use crate::experiments::report::{Table, hundredths, tenths};
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::link::{Counters, Profile};
 use crate::net::End;
-use crate::net::lateness::Late;
 use crate::net::scenario::Scenario;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 
 /// The resources that both ends have used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,92 +53,169 @@ impl Load {
     }
 }
 
+/// A load over a path.
+#[derive(Clone, Copy)]
+struct Setting {
+    trip_ms: u32,
+    load: Load,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {} ms", self.load.name(), self.trip_ms)
+    }
+}
+
 /// Runs it.
 ///
 /// # Errors
 /// If there can be no links here, or the results cannot be written.
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let setting = flags.setting();
-    let trips = setting.pick(&[100u32][..], &[20, 100, 300][..]);
-    let loads = setting.pick(&[Load::Typing][..], &[Load::Typing, Load::Alone, Load::Idle][..]);
-    let span = flags.span(8, 120);
-    let contenders = flags.contenders(contenders(flags)?)?;
-    let mut paths: Vec<(u32, Load)> = Vec::new();
-    for trip in trips {
-        // Silence is the same at any distance.
-        let loads = loads.iter().filter(|load| **load != Load::Idle || *trip == 100);
-        paths.extend(loads.map(|load| (*trip, *load)));
-    }
-    let (times, lasts) = (flags.times(1, 1), span + Duration::from_secs(4));
-    let sessions =
-        Sessions { name: "keystroke", lasts, paths: &paths, contenders: &contenders, times };
-    let Ran { found, failures, note } = sessions.run(
-        flags,
-        |(trip, load)| format!("{}, {trip} ms", load.name()),
-        |contender, (trip, load), seed| session(contender, *trip, *load, span, seed),
-    );
-    let mut notes = vec![prose(span), note];
-    notes.extend(missing().into_iter().filter(|_| !lets_log_in()));
-    if flags.openssh.is_none() {
-        notes.push(filled(include_str!("text/keystroke-openssh.md"), &[]));
-    }
-    let costs = costs(&found);
-    Outcome {
-        name: "keystroke",
-        file: "keystroke",
-        title: "What a keystroke costs, and what silence does".to_owned(),
-        notes,
-        figure: figure(&costs, &contenders, loads, trips),
-        tables: tables(costs, &found),
-        late: found.iter().fold(Late::default(), |sum, (_, _, one)| sum.and(&one.late)),
-        failures,
-    }
-    .write(flags)
+    let keystroke = Keystroke {
+        trips: setting.pick(&[100][..], &[20, 100, 300][..]),
+        loads: setting.pick(&[Load::Typing][..], &[Load::Typing, Load::Alone, Load::Idle][..]),
+        span: flags.span(8, 120),
+        contenders: flags.contenders(contenders(flags)?)?,
+    };
+    experiment::run(&keystroke, flags, |_| {
+        let mut notes: Vec<String> = missing().into_iter().filter(|_| !lets_log_in()).collect();
+        if flags.openssh.is_none() {
+            notes.extend(paragraphs(include_str!("text/keystroke-openssh.md"), &[]));
+        }
+        notes
+    })
 }
 
-fn prose(span: Duration) -> String {
-    filled(include_str!("text/keystroke.md"), &[("seconds", &span.as_secs()), ("again", &AGAIN)])
+/// The costs of keys and of silence.
+struct Keystroke {
+    trips: &'static [u32],
+    loads: &'static [Load],
+    span: Duration,
+    contenders: Vec<Contender>,
+}
+
+impl Experiment for Keystroke {
+    type Case = Over<Setting>;
+    type Sample = Cost;
+
+    fn title(&self) -> Title {
+        let title = "What a keystroke costs, and what silence does";
+        Title::new("keystroke", "keystroke", title)
+    }
+
+    fn cases(&self) -> Vec<Over<Setting>> {
+        let settings = self.trips.iter().flat_map(|trip_ms| {
+            // Silence is the same at any distance.
+            let loads = self.loads.iter().filter(|load| **load != Load::Idle || *trip_ms == 100);
+            loads.map(|load| Setting { trip_ms: *trip_ms, load: *load })
+        });
+        Over::each(&settings.collect::<Vec<_>>(), &self.contenders)
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        Some(self.span + Duration::from_secs(4))
+    }
+
+    fn measure(&self, case: &Over<Setting>, seed: u64) -> io::Result<OverLink<Cost>> {
+        let Over { path: Setting { trip_ms, load }, contender } = case;
+        let (pace, span) = match load {
+            Load::Typing => (Pace::Person, self.span),
+            Load::Alone => (Pace::Every(ALONE), self.span.max(ALONE)),
+            Load::Idle => (Pace::Person, self.span.max(MINUTE)),
+        };
+        let typed = if *load == Load::Idle { Duration::ZERO } else { span };
+        let profile = Profile::delay(Duration::from_micros(u64::from(*trip_ms) * 500));
+        let mut prose = Prose::open(contender, pace, typed, Scenario::alike(profile, seed))?;
+        prose.stage.begin();
+        // Traffic of the session's start, and the first minute of silence.
+        prose.stage.rest(if *load == Load::Idle { MINUTE + SETTLE } else { SETTLE })?;
+        let before = used(&prose.stage)?;
+        let mut marks = Vec::new();
+        let n = match load {
+            Load::Idle => {
+                prose.stage.rest(span)?;
+                span.as_secs_f64() / 60.0
+            }
+            Load::Typing | Load::Alone => {
+                let first = prose.deeds.first().map_or(Duration::ZERO, |deed| deed.at);
+                let due: Vec<Duration> = prose.deeds.iter().map(|deed| deed.at - first).collect();
+                let seen = prose.type_all(Duration::from_secs(5), |stage, since| {
+                    // Once for each key, before it is typed.
+                    if due.get(marks.len()).is_some_and(|due| *due <= since) {
+                        marks.push(traffic(stage));
+                    }
+                    Ok(())
+                })?;
+                // Acknowledgments and chaff that the last key still causes.
+                prose.stage.rest(if *load == Load::Alone { ALONE } else { SETTLE })?;
+                seen.whole(&prose.stage)?.latencies.len() as f64
+            }
+        };
+        let after = used(&prose.stage)?;
+        let mut spent = Used::default();
+        for side in 0..2 {
+            spent.packets[side] = after.packets[side] - before.packets[side];
+            spent.octets[side] = after.octets[side] - before.octets[side];
+            spent.cpu[side] = (after.cpu[side] - before.cpu[side]).max(0.0);
+            spent.wakes[side] = after.wakes[side].saturating_sub(before.wakes[side]);
+        }
+        let keys = marks.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1));
+        let found = Cost { n, used: spent, keys: keys.collect() };
+        Ok(OverLink { found, late: prose.stage.net.late() })
+    }
+
+    fn report(&self, results: &[Measured<Over<Setting>, Cost>]) -> Body {
+        let costs = costs(results);
+        let figure = figure(&costs, &self.contenders, self.loads, self.trips);
+        Body { tables: tables(costs, results), figure }
+    }
+
+    fn prose(&self) -> Vec<String> {
+        let seconds = self.span.as_secs();
+        paragraphs(include_str!("text/keystroke.md"), &[("seconds", &seconds), ("again", &AGAIN)])
+    }
 }
 
 /// A row for each session.
-fn costs(found: &[Found<'_, (u32, Load), Cost>]) -> Table {
+fn costs(results: &[Measured<Over<Setting>, Cost>]) -> Table {
     let mut table = Table::new(
         "packets and octets on the wire (with IP headers), processor time and wake-ups of all processes of the program",
         3,
         COLUMNS,
     );
-    for ((trip, load), contender, one) in found {
-        let (n, used) = (one.n, &one.used);
-        let each = |count: f64| hundredths(count / n);
-        table.rows.push(vec![
-            json!(load.name()),
-            json!(trip),
-            json!(contender.name),
-            hundredths(n),
-            each(used.packets[0] as f64),
-            each(used.packets[1] as f64),
-            each(used.octets[0] as f64),
-            each(used.octets[1] as f64),
-            each(used.cpu[0] * 1e3),
-            each(used.cpu[1] * 1e3),
-            each(used.wakes[0] as f64),
-            each(used.wakes[1] as f64),
-        ]);
+    for Measured { case: Over { path, contender }, samples, .. } in results {
+        for Cost { n, used, .. } in samples {
+            let each = |count: f64| hundredths(count / n);
+            table.rows.push(vec![
+                json!(path.load.name()),
+                json!(path.trip_ms),
+                json!(contender.name),
+                hundredths(*n),
+                each(used.packets[0] as f64),
+                each(used.packets[1] as f64),
+                each(used.octets[0] as f64),
+                each(used.octets[1] as f64),
+                each(used.cpu[0] * 1e3),
+                each(used.cpu[1] * 1e3),
+                each(used.wakes[0] as f64),
+                each(used.wakes[1] as f64),
+            ]);
+        }
     }
     table
 }
 
 /// These costs, compared with mosh's, and the distributions of what single keys cost.
-fn tables(costs: Table, found: &[Found<'_, (u32, Load), Cost>]) -> Vec<Table> {
+fn tables(costs: Table, results: &[Measured<Over<Setting>, Cost>]) -> Vec<Table> {
     let of_keys = |of: fn(&(f64, f64)) -> f64| {
-        let samples = found.iter().map(|((trip, load), contender, one)| Samples {
-            path: format!("{}, {trip} ms", load.name()),
-            program: contender.name.clone(),
-            values: one.keys.iter().map(of).collect(),
+        joined(results.iter().filter(|one| !one.samples.is_empty()).map(|one| Samples {
+            path: one.case.path.to_string(),
+            program: one.case.contender.name.clone(),
+            values: one.samples.iter().flat_map(|cost| &cost.keys).map(of).collect(),
             unseen: 0,
             late: one.late.clone(),
-        });
-        joined(samples)
+        }))
     };
     let (packets, octets) = (of_keys(|key| key.0), of_keys(|key| key.1));
     vec![
@@ -151,7 +229,7 @@ fn tables(costs: Table, found: &[Found<'_, (u32, Load), Cost>]) -> Vec<Table> {
 fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
     let ssh = |name: &str, chaff, root| Contender {
         name: name.to_owned(),
-        kind: Kind::Ssh(Ssh { chaff, root, ..Ssh::over(super::contender::usual()) }),
+        kind: Kind::Ssh(Ssh { chaff, root, ..Ssh::over(usual()) }),
     };
     let mut all = Vec::new();
     if lets_log_in() {
@@ -215,66 +293,6 @@ struct Cost {
     used: Used,
     /// Packets and octets from each key to the next, both ways.
     keys: Vec<(f64, f64)>,
-    /// How late the link was.
-    late: Late,
-}
-
-impl OverLink for Cost {
-    fn late(&self) -> &Late {
-        &self.late
-    }
-}
-
-fn session(
-    contender: &Contender,
-    trip: u32,
-    load: Load,
-    span: Duration,
-    seed: u64,
-) -> io::Result<Cost> {
-    let (pace, span) = match load {
-        Load::Typing => (Pace::Person, span),
-        Load::Alone => (Pace::Every(ALONE), span.max(ALONE)),
-        Load::Idle => (Pace::Person, span.max(MINUTE)),
-    };
-    let typed = if load == Load::Idle { Duration::ZERO } else { span };
-    let profile = Profile::delay(Duration::from_micros(u64::from(trip) * 500));
-    let mut prose = Prose::open(contender, pace, typed, Scenario::alike(profile, seed))?;
-    prose.stage.begin();
-    // Traffic of the session's start, and the first minute of silence.
-    prose.stage.rest(if load == Load::Idle { MINUTE + SETTLE } else { SETTLE })?;
-    let before = used(&prose.stage)?;
-    let mut marks = Vec::new();
-    let n = match load {
-        Load::Idle => {
-            prose.stage.rest(span)?;
-            span.as_secs_f64() / 60.0
-        }
-        Load::Typing | Load::Alone => {
-            let first = prose.deeds.first().map_or(Duration::ZERO, |deed| deed.at);
-            let due: Vec<Duration> = prose.deeds.iter().map(|deed| deed.at - first).collect();
-            let seen = prose.type_all(Duration::from_secs(5), |stage, since| {
-                // Once for each key, before it is typed.
-                if due.get(marks.len()).is_some_and(|due| *due <= since) {
-                    marks.push(traffic(stage));
-                }
-                Ok(())
-            })?;
-            // Acknowledgments and chaff that the last key still causes.
-            prose.stage.rest(if load == Load::Alone { ALONE } else { SETTLE })?;
-            seen.whole(&prose.stage)?.latencies.len() as f64
-        }
-    };
-    let after = used(&prose.stage)?;
-    let mut spent = Used::default();
-    for side in 0..2 {
-        spent.packets[side] = after.packets[side] - before.packets[side];
-        spent.octets[side] = after.octets[side] - before.octets[side];
-        spent.cpu[side] = (after.cpu[side] - before.cpu[side]).max(0.0);
-        spent.wakes[side] = after.wakes[side].saturating_sub(before.wakes[side]);
-    }
-    let keys = marks.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1));
-    Ok(Cost { n, used: spent, keys: keys.collect(), late: prose.stage.net.late() })
 }
 
 /// Packets and octets so far, both ways.
@@ -336,16 +354,13 @@ fn figure(table: &Table, contenders: &[Contender], loads: &[Load], trips: &[u32]
                 let down = table.number(&keys, "packets down")?;
                 Some((f64::from(*trip), up + down))
             });
-            Curve { name: contender.name.clone(), points: points.collect(), stroke: Stroke::Solid }
+            Curve::solid(&contender.name, points)
         };
-        panels.push(Panel {
-            title: load.name().to_owned(),
-            x: Axis::linear("round trip, ms"),
-            y: Axis::log("packets, both ways"),
-            curves: contenders.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect(),
-        });
+        let curves = contenders.iter().map(curve).filter(|curve| !curve.points.is_empty());
+        let (x, y) = (Axis::linear("round trip, ms"), Axis::log("packets, both ways"));
+        panels.push(Panel::new(load.name(), x, y, curves.collect()));
     }
-    Figure { title: "Packets for each keystroke".to_owned(), panels }
+    Figure::new("Packets for each keystroke", panels)
 }
 
 const COLUMNS: &str = "load | RTT, ms | program | n | packets up | packets down | octets up | \
@@ -361,13 +376,12 @@ const SETTLE: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real::experiment::recorded;
+    use crate::real::experiment::check_recorded;
 
     #[test]
-    fn the_recorded_prose_is_made_again() {
-        let result = recorded("keystroke");
-        assert_eq!(result["notes"][0], prose(Duration::from_secs(30)));
-        let columns: Vec<&str> = COLUMNS.split(" | ").collect();
-        assert_eq!(result["tables"][1]["columns"], json!(columns));
+    fn the_recorded_result_is_made_again() {
+        let (span, contenders) = (Duration::from_secs(30), Vec::new());
+        let keystroke = Keystroke { trips: &[], loads: &[], span, contenders };
+        check_recorded("keystroke", &keystroke);
     }
 }

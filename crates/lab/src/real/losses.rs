@@ -1,13 +1,17 @@
 //! `rove-lab cs244`: key latency over lossy paths on real programs without predictions, as in the reproduction of
 //! 2013: loss of 0 to 29 % at a round trip of 100 ms, and round trips of 10 to 200 ms at 10 % loss.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use super::RealFlags;
 use super::contender::{Contender, Kind, missing};
-use super::outcome::{AGAIN, Outcome, Samples, against, joined, late, table};
-use super::typing::{Pace, Prose};
-use super::{RealFlags, Sessions};
+use super::experiment::{self, Body, Experiment, Measured, Over, Title, samples};
+use super::outcome::{AGAIN, Samples, against, table};
+use super::sessions::OverLink;
+use super::typing::{Pace, Prose, Seen};
+use crate::experiments::report::paragraphs;
 use crate::link::Profile;
 use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
@@ -23,22 +27,9 @@ pub(crate) struct Point {
     pub loss: u32,
 }
 
-impl Point {
-    /// In words.
-    pub(crate) fn name(self) -> String {
-        format!("{} ms, {} %", self.rtt, self.loss)
-    }
-
-    /// Where the paper compares means, with the most to lose.
-    fn is_worst(self) -> bool {
-        self.loss >= 29
-    }
-
-    /// Both ways the same.
-    pub(crate) fn scenario(self, seed: u64) -> Scenario {
-        let profile = Profile::delay(Duration::from_micros(u64::from(self.rtt) * 500))
-            .loss(Chance::percent(self.loss));
-        Scenario::alike(profile, seed)
+impl fmt::Display for Point {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ms, {} %", self.rtt, self.loss)
     }
 }
 
@@ -53,71 +44,70 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     let mut points: Vec<Point> =
         losses.iter().map(|loss| Point { rtt: 100, loss: *loss }).collect();
     points.extend(trips.iter().map(|rtt| Point { rtt: *rtt, loss: 10 }));
-    let (span, tail) = (flags.span(15, 120), setting.pick(QUICK_TAIL, TAIL));
-    let contenders = flags.contenders(Contender::all())?;
-    let (mut all, mut failures, mut ran_as) = (Vec::new(), Vec::new(), Vec::new());
-    // A mean over losses takes more keys than one over none.
-    for (paths, times) in points.chunk_by(|a, b| a.is_worst() == b.is_worst()).map(|points| {
-        (points, if points[0].is_worst() { flags.times(3, 4) } else { flags.times(1, 1) })
-    }) {
-        let lasts = span + tail / 3;
-        let sessions = Sessions { name: "cs244", lasts, paths, contenders: &contenders, times };
-        let ran = sessions.run(
-            flags,
-            |point| point.name(),
-            |contender, point, seed| session(contender, *point, span, tail, seed),
-        );
-        all.extend(joined(ran.found.into_iter().map(|(_, _, samples)| samples)));
-        failures.extend(ran.failures);
-        ran_as.push(ran.note);
-    }
-    let mut notes = vec![format!(
-        "Somebody types text at a prompt that echoes each key after 1 ms, about 4 keys a second, for {} s, without \
-         predictions; latency in ms from the key to its place on the screen that the client painted. A key that was \
-         never seen counts with the time it was waited for (\"unseen\"). The session is opened before the path begins \
-         to lose; where several are, each has a seed of its own. {AGAIN}",
-        span.as_secs()
-    )];
-    notes.extend(ran_as);
-    notes.extend(missing());
-    let figure = figure(&all, &points, &contenders);
-    Outcome {
-        name: "cs244",
-        file: "cs244",
-        title: "Keys over lossy paths, real programs, no predictions".to_owned(),
-        notes,
-        tables: vec![
-            table("latency of keys in ms by round trip and loss each way", &all),
-            against(&all),
-        ],
-        figure,
-        late: late(&all),
-        failures,
-    }
-    .write(flags)
+    let losses = Losses {
+        span: flags.span(15, 120),
+        tail: setting.pick(QUICK_TAIL, TAIL),
+        points,
+        contenders: flags.contenders(Contender::all())?,
+    };
+    experiment::run(&losses, flags, |_| missing())
 }
 
-/// One program over one path.
-///
-/// # Errors
-/// If it does not start, or ends.
-pub(crate) fn session(
-    contender: &Contender,
-    point: Point,
-    span: Duration,
-    tail: Duration,
-    seed: u64,
-) -> io::Result<Samples> {
-    let mut prose = Prose::open(contender, Pace::Person, span, point.scenario(seed))?;
-    prose.stage.begin();
-    let seen = prose.type_all(tail, |_, _| Ok(()))?.whole(&prose.stage)?;
-    Ok(Samples {
-        path: point.name(),
-        program: contender.name.clone(),
-        values: seen.latencies,
-        unseen: seen.unseen,
-        late: prose.stage.net.late(),
-    })
+/// Keys over paths that lose.
+pub(crate) struct Losses {
+    /// How long is typed.
+    pub span: Duration,
+    /// How long is waited for keys that are not seen when all are typed.
+    pub tail: Duration,
+    /// The paths.
+    pub points: Vec<Point>,
+    /// The programs.
+    pub contenders: Vec<Contender>,
+}
+
+impl Experiment for Losses {
+    type Case = Over<Point>;
+    type Sample = Seen;
+
+    fn title(&self) -> Title {
+        Title::new("cs244", "cs244", "Keys over lossy paths, real programs, no predictions")
+    }
+
+    fn cases(&self) -> Vec<Over<Point>> {
+        Over::each(&self.points, &self.contenders)
+    }
+
+    // Where most is lost the paper compares means, and a mean over losses takes more keys than one over none.
+    fn times(&self, flags: &RealFlags, case: &Over<Point>) -> u32 {
+        if case.path.loss >= 29 { flags.times(3, 4) } else { flags.times(1, 1) }
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        Some(self.span + self.tail / 3)
+    }
+
+    fn measure(&self, case: &Over<Point>, seed: u64) -> io::Result<OverLink<Seen>> {
+        let Over { path, contender } = case;
+        let delay = Duration::from_micros(u64::from(path.rtt) * 500);
+        let profile = Profile::delay(delay).loss(Chance::percent(path.loss));
+        let mut prose =
+            Prose::open(contender, Pace::Person, self.span, Scenario::alike(profile, seed))?;
+        prose.stage.begin();
+        let found = prose.type_all(self.tail, |_, _| Ok(()))?.whole(&prose.stage)?;
+        Ok(OverLink { found, late: prose.stage.net.late() })
+    }
+
+    fn report(&self, results: &[Measured<Over<Point>, Seen>]) -> Body {
+        let all = samples(results, |seen| (&seen.latencies, seen.unseen));
+        let times = table("latency of keys in ms by round trip and loss each way", &all);
+        let figure = figure(&all, &self.points, &self.contenders);
+        Body { tables: vec![times, against(&all)], figure }
+    }
+
+    fn prose(&self) -> Vec<String> {
+        let seconds = self.span.as_secs();
+        paragraphs(include_str!("text/cs244.md"), &[("seconds", &seconds), ("again", &AGAIN)])
+    }
 }
 
 fn figure(all: &[Samples], points: &[Point], contenders: &[Contender]) -> Figure {
@@ -129,7 +119,7 @@ fn figure(all: &[Samples], points: &[Point], contenders: &[Contender]) -> Figure
             .filter_map(|point| {
                 let x = chosen(point)?;
                 let samples = all.iter().find(|samples| {
-                    samples.path == point.name() && samples.program == contender.name
+                    samples.path == point.to_string() && samples.program == contender.name
                 })?;
                 Some((x, value(&Summary::of(&samples.values)?)))
             })
@@ -145,15 +135,10 @@ fn figure(all: &[Samples], points: &[Point], contenders: &[Contender]) -> Figure
                  x: &str,
                  y: &str,
                  chosen: &dyn Fn(&Point) -> Option<f64>,
-                 value: fn(&Summary) -> f64| Panel {
-        title: title.to_owned(),
-        x: Axis::linear(x),
-        y: Axis::log(y),
-        curves: contenders
-            .iter()
-            .map(|contender| curve(contender, chosen, value))
-            .filter(|curve| !curve.points.is_empty())
-            .collect(),
+                 value: fn(&Summary) -> f64| {
+        let curves = contenders.iter().map(|contender| curve(contender, chosen, value));
+        let curves = curves.filter(|curve| !curve.points.is_empty()).collect();
+        Panel::new(title, Axis::linear(x), Axis::log(y), curves)
     };
     let (loss, trip) = ("loss each way, %", "round trip, ms");
     let mut panels = vec![
@@ -167,9 +152,22 @@ fn figure(all: &[Samples], points: &[Point], contenders: &[Contender]) -> Figure
             summary.mean
         }));
     }
-    Figure { title: "Keys over lossy paths".to_owned(), panels }
+    Figure::new("Keys over lossy paths", panels)
 }
 
 /// How long is waited for keys that are not seen when all are typed.
 const TAIL: Duration = Duration::from_secs(60);
 const QUICK_TAIL: Duration = Duration::from_secs(6);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::experiment::check_recorded;
+
+    #[test]
+    fn the_recorded_result_is_made_again() {
+        let (points, contenders) = (Vec::new(), Vec::new());
+        let losses = Losses { span: Duration::from_secs(30), tail: TAIL, points, contenders };
+        check_recorded("cs244", &losses);
+    }
+}

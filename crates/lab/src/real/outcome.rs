@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{OverLink, RealFlags, Setting};
+use super::{RealFlags, Setting};
 use crate::demo::rove_program;
 use crate::experiments::report::{Report, Table, hundredths, tenths};
 use crate::net::lateness::Late;
@@ -28,12 +28,6 @@ pub(crate) struct Samples {
     pub unseen: usize,
     /// How late the link was.
     pub late: Late,
-}
-
-impl OverLink for Samples {
-    fn late(&self) -> &Late {
-        &self.late
-    }
 }
 
 /// Columns of a table of samples.
@@ -131,11 +125,6 @@ fn samples(caption: &str, all: &[Samples], resolution: f64) -> Table {
     table
 }
 
-/// How late the links of these samples were, together.
-pub(crate) fn late(all: &[Samples]) -> Late {
-    all.iter().fold(Late::default(), |sum, samples| sum.and(&samples.late))
-}
-
 /// Distributions as curves: the share of values up to each.
 pub(crate) fn distribution(name: &str, values: &[f64]) -> Curve {
     let mut sorted = values.to_vec();
@@ -158,12 +147,10 @@ pub(crate) fn distributions(all: &[Samples], x: &str, y: &str) -> Vec<Panel> {
         let curve = distribution(&samples.program, &samples.values);
         match panels.iter_mut().find(|panel| panel.title == samples.path) {
             Some(panel) => panel.curves.push(curve),
-            None => panels.push(Panel {
-                title: samples.path.clone(),
-                x: Axis::log(x),
-                y: Axis::linear(y),
-                curves: vec![curve],
-            }),
+            None => {
+                let (x, y) = (Axis::log(x), Axis::linear(y));
+                panels.push(Panel::new(samples.path.clone(), x, y, vec![curve]));
+            }
         }
     }
     panels

@@ -2,24 +2,28 @@
 //! cellular network, one with a bulk transfer and a deep queue, a wire around the world, and a lossy path without
 //! predictions. It also checks the paper's other claims on the recordings that it types.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::fmt;
+use std::io;
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rove_ssp::Time;
+use serde_json::json;
+
 use super::contender::{Contender, Echo, missing, usual};
-use super::outcome::{AGAIN, Outcome, Samples, against, distributions, joined, late, table};
+use super::experiment::{self, Body, Experiment, Measured, Over, Title, samples};
+use super::flow::{Flow, Way};
+use super::outcome::{AGAIN, Samples, against, distributions, table};
+use super::sessions::OverLink;
 use super::stage::{Setup, Stage};
-use super::typing::{Pace, READY, prose, type_keys};
-use super::{OverLink, Ran, RealFlags, Sessions, Setting, claims};
-use crate::experiments::report::{Table, hundredths};
+use super::typing::{Pace, READY, Seen, prose, type_keys};
+use super::{RealFlags, Setting, claims};
+use crate::experiments::report::{Table, hundredths, paragraphs};
 use crate::link::{Profile, Traced};
-use crate::net::lateness::Late;
+use crate::net::FAR;
 use crate::net::scenario::Scenario;
-use crate::net::{End, FAR};
 use crate::opportunities::Opportunities;
 use crate::plot::Figure;
 use crate::predict::cast::Writer;
@@ -27,8 +31,6 @@ use crate::predict::judge::deeds;
 use crate::predict::trace::{Kind, Trace};
 use crate::rng::Chance;
 use crate::scratch::Scratch;
-use rove_ssp::Time;
-use serde_json::json;
 
 /// A path of the paper.
 #[derive(Clone, Debug)]
@@ -48,84 +50,131 @@ enum Bulk {
     Download,
 }
 
+/// A recording that is typed over a path.
+#[derive(Clone)]
+struct Course {
+    access: Access,
+    recording: Arc<(PathBuf, Trace)>,
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.access.name)
+    }
+}
+
 /// Runs it.
 ///
 /// # Errors
 /// If there can be no links here, recordings cannot be read, or the results cannot be written.
 pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
-    let setting = flags.setting();
-    let accesses = accesses(flags)?;
-    let span = flags.span(5, 180);
-    let contenders = flags.contenders(Contender::all())?;
     let scratch = Scratch::new()?;
-    let traces = recordings(flags, &scratch, span)?;
-    let mut paths: Vec<(&Access, &(PathBuf, Trace))> = Vec::new();
-    for access in &accesses {
-        paths.extend(traces.iter().map(|trace| (access, trace)));
-    }
-    let tail = setting.pick(QUICK_TAIL, TAIL);
-    let sessions = Sessions {
-        name: "paper",
-        lasts: span + LEAD + tail / 3,
-        paths: &paths,
-        contenders: &contenders,
-        times: flags.times(1, 1),
+    let recorded = claims::recordings(flags)?;
+    let paper = Paper {
+        span: flags.span(5, 180),
+        tail: flags.setting().pick(QUICK_TAIL, TAIL),
+        congestion: usual(),
+        accesses: accesses(flags)?,
+        contenders: flags.contenders(Contender::all())?,
+        recordings: recordings(flags, &scratch, flags.span(5, 180))?,
+        claims: if recorded.is_empty() { None } else { Some(claims::table(&recorded)?) },
     };
-    let Ran { found, failures, note } = sessions.run(
-        flags,
-        |(access, _)| access.name.to_owned(),
-        |contender, (access, trace), seed| session(contender, access, trace, tail, seed),
-    );
-    let all = joined(found.iter().map(|(_, _, (samples, _))| samples.clone()));
-    let echo = echo(&all, found.iter().map(|(_, _, (samples, wrong))| (samples, wrong)));
-    let mut notes = vec![
-        format!(
-            "{} recording(s), {} s of each, typed at the recorded times; latency in ms from the key to its effect on the \
-             screen that the client painted. Predictions as the programs come, except on the lossy path. Wrong graphemes \
-             are read from outside, by whether the program ever held one there: fewer than the prediction judge finds \
-             (`rove-lab predict`), never more. {AGAIN}",
-            traces.len(),
-            span.as_secs()
-        ),
-        format!(
-            "TCP's congestion control at both ends is named behind ssh; the download is a TCP transfer with {}.",
-            usual()
-        ),
-    ];
-    notes.push(note);
-    notes.extend(missing());
-    if flags.cellular.is_none() && setting == Setting::Full {
-        notes.push("Recorded cellular networks are used where --cellular names their directory; here none were.".to_owned());
+    experiment::run(&paper, flags, |setting| {
+        let mut notes = missing();
+        if flags.cellular.is_none() && setting == Setting::Full {
+            notes.push("Recorded cellular networks are used where --cellular names their directory; here none were.".to_owned());
+        }
+        if paper.claims.is_none() {
+            notes.push(format!(
+                "What the paper claims of its recordings is looked at where {} is, or --trace names some; here \
+                 neither is.",
+                claims::DIRECTORY
+            ));
+        }
+        notes
+    })
+}
+
+/// The paper's comparison.
+struct Paper {
+    span: Duration,
+    tail: Duration,
+    /// The congestion control of downloads.
+    congestion: &'static str,
+    accesses: Vec<Access>,
+    contenders: Vec<Contender>,
+    recordings: Vec<Arc<(PathBuf, Trace)>>,
+    /// What the paper claims of its recordings, where there are any to hold it against.
+    claims: Option<Table>,
+}
+
+impl Experiment for Paper {
+    type Case = Over<Course>;
+    type Sample = Seen;
+
+    fn title(&self) -> Title {
+        Title::new("paper", "paper", "The Mosh paper's comparison, real programs")
     }
-    let mut tables = vec![table("latency of keys in ms", &all), against(&all), echo];
-    match claims::recordings(flags)? {
-        recordings if recordings.is_empty() => notes.push(format!(
-            "What the paper claims of its recordings is looked at where {} is, or --trace names some; here neither is.",
-            claims::DIRECTORY
-        )),
-        recordings => tables.push(claims::table(&recordings)?),
+
+    fn cases(&self) -> Vec<Over<Course>> {
+        let courses = self.accesses.iter().flat_map(|access| {
+            let recordings = self.recordings.iter().cloned();
+            recordings.map(|recording| Course { access: access.clone(), recording })
+        });
+        Over::each(&courses.collect::<Vec<_>>(), &self.contenders)
     }
-    Outcome {
-        name: "paper",
-        file: "paper",
-        title: "The Mosh paper's comparison, real programs".to_owned(),
-        notes,
-        tables,
-        figure: Figure {
-            title: "From key to screen".to_owned(),
-            panels: distributions(&all, "from key to screen, ms", "share of keys"),
-        },
-        late: late(&all),
-        failures,
+
+    fn lasts(&self) -> Option<Duration> {
+        Some(self.span + LEAD + self.tail / 3)
     }
-    .write(flags)
+
+    fn measure(&self, case: &Over<Course>, seed: u64) -> io::Result<OverLink<Seen>> {
+        let Over { path: Course { access, recording }, contender } = case;
+        let (path, trace) = &**recording;
+        let deeds = deeds(trace);
+        let link = Scenario::steady(access.up.clone(), access.down.clone(), seed);
+        let setup =
+            Setup { echo: access.echo, ..Setup::playing(contender, path, trace.size, link)? };
+        let mut stage = Stage::start(setup, Scratch::new()?, READY)?;
+        stage.begin();
+        let bulk = match access.bulk {
+            Bulk::Nothing => None,
+            Bulk::Download => {
+                Some(Flow::start(&stage.net, Way::Down, FAR_BULK, FAR_BULK, Some(self.congestion))?)
+            }
+        };
+        // The mark is over by then, and the client knows its path.
+        stage.rest(LEAD)?;
+        let found =
+            type_keys(&mut stage, trace, &deeds, self.tail, |_, _| Ok(()))?.whole(&stage)?;
+        bulk.map_or(Ok(()), Flow::finish)?;
+        Ok(OverLink { found, late: stage.net.late() })
+    }
+
+    fn report(&self, results: &[Measured<Over<Course>, Seen>]) -> Body {
+        let all = samples(results, |seen| (&seen.latencies, seen.unseen));
+        let times = table("latency of keys in ms", &all);
+        let mut tables = vec![times, against(&all), echo(&all, results)];
+        tables.extend(self.claims.clone());
+        let panels = distributions(&all, "from key to screen, ms", "share of keys");
+        Body { tables, figure: Figure::new("From key to screen", panels) }
+    }
+
+    fn prose(&self) -> Vec<String> {
+        paragraphs(
+            include_str!("text/paper.md"),
+            &[
+                ("recordings", &self.recordings.len()),
+                ("seconds", &self.span.as_secs()),
+                ("again", &AGAIN),
+                ("usual", &self.congestion),
+            ],
+        )
+    }
 }
 
 /// The results of local echo: keys shown at once, and wrong graphemes.
-fn echo<'a>(
-    all: &[Samples],
-    found: impl Iterator<Item = (&'a Samples, &'a Vec<(u16, u16)>)> + Clone,
-) -> Table {
+fn echo(all: &[Samples], results: &[Measured<Over<Course>, Seen>]) -> Table {
     let mut table = Table::new(
         "keys seen within 5 ms, and wrong graphemes shown, all recordings together",
         2,
@@ -134,14 +183,16 @@ fn echo<'a>(
     for samples in all {
         let at_once = samples.values.iter().filter(|ms| **ms <= 5.0).count();
         let keys = samples.values.len();
-        let same = |one: &&Samples| (&one.path, &one.program) == (&samples.path, &samples.program);
-        let wrong = found.clone().filter(|(one, _)| same(one)).map(|(_, wrong)| wrong.len());
+        let same = |case: &Over<Course>| {
+            case.path.access.name == samples.path && case.contender.name == samples.program
+        };
+        let seen = results.iter().filter(|one| same(&one.case)).flat_map(|one| &one.samples);
         table.rows.push(vec![
             json!(samples.path),
             json!(samples.program),
             json!(keys),
             hundredths(100.0 * at_once as f64 / keys.max(1) as f64),
-            json!(wrong.sum::<usize>()),
+            json!(seen.map(|seen| seen.wrong.len()).sum::<usize>()),
         ]);
     }
     table
@@ -215,21 +266,21 @@ fn recordings(
     flags: &RealFlags,
     scratch: &Scratch,
     span: Duration,
-) -> io::Result<Vec<(PathBuf, Trace)>> {
-    let mut all = Vec::new();
+) -> io::Result<Vec<Arc<(PathBuf, Trace)>>> {
     if flags.traces.is_empty() {
         let path = scratch.join("prose.cast");
         prose(&path, Pace::Person, span, flags.seed)?;
         let trace = Trace::load(&path)?.cut(Some(span.as_secs_f64()))?;
-        return Ok(vec![(path, trace)]);
+        return Ok(vec![Arc::new((path, trace))]);
     }
-    for (number, path) in flags.traces.iter().enumerate() {
+    let marked = |(number, path): (usize, &PathBuf)| {
         let trace = Trace::load(path)?.cut(Some(span.as_secs_f64()))?;
         let marked = scratch.join(&format!("{number}.cast"));
         mark(&trace, &marked)?;
-        all.push((marked.clone(), Trace::load(&marked)?));
-    }
-    Ok(all)
+        let trace = Trace::load(&marked)?;
+        Ok(Arc::new((marked, trace)))
+    };
+    flags.traces.iter().enumerate().map(marked).collect()
 }
 
 fn mark(trace: &Trace, path: &Path) -> io::Result<()> {
@@ -248,108 +299,35 @@ fn mark(trace: &Trace, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-impl OverLink for (Samples, Vec<(u16, u16)>) {
-    fn late(&self) -> &Late {
-        &self.0.late
-    }
-}
-
-fn session(
-    contender: &Contender,
-    access: &Access,
-    (path, trace): &(PathBuf, Trace),
-    tail: Duration,
-    seed: u64,
-) -> io::Result<(Samples, Vec<(u16, u16)>)> {
-    let deeds = deeds(trace);
-    let link = Scenario::steady(access.up.clone(), access.down.clone(), seed);
-    let setup = Setup { echo: access.echo, ..Setup::playing(contender, path, trace.size, link)? };
-    let mut stage = Stage::start(setup, Scratch::new()?, READY)?;
-    stage.begin();
-    let _bulk = match access.bulk {
-        Bulk::Nothing => None,
-        Bulk::Download => Some(Download::start(&stage)?),
-    };
-    // The mark is over by then, and the client knows its path.
-    stage.rest(LEAD)?;
-    let seen = type_keys(&mut stage, trace, &deeds, tail, |_, _| Ok(()))?.whole(&stage)?;
-    let samples = Samples {
-        path: access.name.to_owned(),
-        program: contender.name.clone(),
-        values: seen.latencies,
-        unseen: seen.unseen,
-        late: stage.net.late(),
-    };
-    Ok((samples, seen.wrong))
-}
-
-/// A TCP transfer from the far end that never ends, until it is dropped.
-struct Download {
-    over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Download {
-    fn start(stage: &Stage) -> io::Result<Download> {
-        // Connections that are open keep theirs.
-        let listener = stage.net.within(End::Far, || {
-            std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", usual())?;
-            TcpListener::bind((FAR, BULK_PORT))
-        })?;
-        listener.set_nonblocking(true)?;
-        let over = Arc::new(AtomicBool::new(false));
-        let (sends, reads) = (Arc::clone(&over), Arc::clone(&over));
-        let name = || std::thread::Builder::new().name("download".into());
-        let sender = name().spawn(move || {
-            let mut stream = None;
-            while !sends.load(Ordering::Acquire) && stream.is_none() {
-                stream = listener.accept().ok().map(|(stream, _)| stream);
-                let _ = crate::run::look_again_later();
-            }
-            let Some(mut stream) = stream else { return };
-            let _ = stream.set_nonblocking(false);
-            let _ = stream.set_write_timeout(Some(Duration::from_millis(500)));
-            let chunk = [0; 1 << 14];
-            while !sends.load(Ordering::Acquire) {
-                match stream.write(&chunk) {
-                    Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => return,
-                }
-            }
-        })?;
-        let mut stream = stage.net.within(End::Near, || {
-            TcpStream::connect_timeout(&SocketAddr::from((FAR, BULK_PORT)), Duration::from_secs(20))
-        })?;
-        stream.set_read_timeout(Some(Duration::from_millis(500)))?;
-        let reader = name().spawn(move || {
-            let mut buffer = vec![0; 1 << 16];
-            while !reads.load(Ordering::Acquire) {
-                match stream.read(&mut buffer) {
-                    Ok(0) => return,
-                    Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => return,
-                }
-            }
-        })?;
-        Ok(Download { over, threads: vec![sender, reader] })
-    }
-}
-
-impl Drop for Download {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
 /// When the mark at the beginning of a recording goes: it must have been seen by then.
 const MARK: Duration = Duration::from_secs(5);
 /// Before the first key: longer than the mark stands.
 const LEAD: Duration = Duration::from_secs(8);
 const TAIL: Duration = Duration::from_secs(60);
 const QUICK_TAIL: Duration = Duration::from_secs(6);
-const BULK_PORT: u16 = 7_001;
+/// Where the far end gives the download.
+const FAR_BULK: SocketAddrV4 = SocketAddrV4::new(FAR, 7_001);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::trace::casts_in;
+    use crate::real::experiment::check_recorded;
+
+    #[test]
+    fn the_recorded_result_is_made_again() {
+        let directory = format!("{}/traces/keystrokes", env!("CARGO_MANIFEST_DIR"));
+        let traces = casts_in(Path::new(&directory)).unwrap();
+        let traces: Vec<Trace> = traces.iter().map(|path| Trace::load(path).unwrap()).collect();
+        let paper = Paper {
+            span: Duration::from_secs(30),
+            tail: TAIL,
+            congestion: "cubic",
+            accesses: Vec::new(),
+            contenders: Vec::new(),
+            recordings: vec![Arc::new((PathBuf::new(), traces[0].clone()))],
+            claims: Some(claims::table(&traces).unwrap()),
+        };
+        check_recorded("paper", &paper);
+    }
+}

@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::super::RealFlags;
 use super::super::contender::{Ssh, usual};
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::sessions::OverLink;
 use super::copier::{Copier, GCM, Load, Pipe, What, only};
 use super::copy::{Copied, copy};
-use crate::experiments::report::{Table, hundredths, tenths};
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::stats::Summary;
 
 /// Copies of one file over one path with each cipher.
@@ -42,15 +43,14 @@ impl Experiment for Ciphers {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        let title = "Ciphers at 40 ms".to_owned();
-        Title { name: "bulk ciphers", file: "bulk-ciphers", title }
+        Title::new("bulk ciphers", "bulk-ciphers", "Ciphers at 40 ms")
     }
 
     fn cases(&self) -> Vec<Copier> {
         self.copiers.clone()
     }
 
-    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<Copied> {
+    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<OverLink<Copied>> {
         copy(copier, self.load, Some(&self.pipe.scenario(seed)), self.limit, seed)
     }
 
@@ -58,7 +58,7 @@ impl Experiment for Ciphers {
         let caption = format!("{} of random data over {}", self.load, self.pipe.name());
         let mut table = Table::new(caption, 1, COLUMNS);
         let mut curves = Vec::new();
-        for Measured { case: copier, samples } in results {
+        for Measured { case: copier, samples, .. } in results {
             let median = |number: fn(&Copied) -> Option<f64>| {
                 Summary::of(&samples.iter().filter_map(number).collect::<Vec<f64>>())
             };
@@ -69,24 +69,18 @@ impl Experiment for Ciphers {
                 median(|copied| copied.cpu_per_gigabyte().map(|[near, far]| near + far)),
             ];
             let both = cpu[2].as_ref().map(|both| (both.median, mbit.median));
-            let (name, points) = (copier.name.clone(), both.into_iter().collect());
-            curves.push(Curve { name, points, stroke: Stroke::Solid });
+            curves.push(Curve::solid(&copier.name, both));
             let mut row = vec![json!(copier.name), json!(mbit.n), tenths(mbit.median)];
             row.extend(cpu.map(|cpu| json!(cpu.map(|cpu| hundredths(cpu.median)))));
             table.rows.push(row);
         }
-        let panel = Panel {
-            title: self.pipe.name(),
-            x: Axis::linear("processor time of both ends, s/GB"),
-            y: Axis::linear("Mbit/s"),
-            curves,
-        };
-        let figure = Figure { title: self.title().title, panels: vec![panel] };
-        Body { tables: vec![table], figure }
+        let x = Axis::linear("processor time of both ends, s/GB");
+        let panel = Panel::new(self.pipe.name(), x, Axis::linear("Mbit/s"), curves);
+        Body { tables: vec![table], figure: Figure::new("Ciphers at 40 ms", [panel]) }
     }
 
-    fn prose(&self) -> String {
-        filled(include_str!("../text/bulk-ciphers.md"), &[])
+    fn prose(&self) -> Vec<String> {
+        paragraphs(include_str!("../text/bulk-ciphers.md"), &[])
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::demo::shell_word;
+use crate::experiments::report::paragraphs;
 use crate::link::{Loss, Profile};
 use crate::net::FAR;
 use crate::net::scenario::Scenario;
 use crate::real::contender::{CONTROLS, Ssh, is_usable, missing, usual};
-use crate::real::experiment::filled;
 use crate::real::{RealFlags, Setting};
 use crate::rng::Chance;
 
@@ -180,7 +180,7 @@ impl Pipe {
 /// The notes that follow each experiment's own: how copies are measured, which programs are missing here, and how
 /// busy the machine was.
 pub(super) fn notes(setting: Setting) -> Vec<String> {
-    let mut notes = vec![filled(include_str!("../text/bulk.md"), &[])];
+    let mut notes = paragraphs(include_str!("../text/bulk.md"), &[]);
     notes.extend(missing());
     if Copier::hpn(usual()).is_none() {
         notes.push(

@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use super::super::keystroke::cpu_seconds;
 use super::super::ping::Pinger;
+use super::super::sessions::OverLink;
 use super::super::stage::{Shell, Stage};
-use super::super::{OverLink, least_late};
 use super::copier::{Copier, Load};
 use crate::clock::Clock;
 use crate::link::Profile;
-use crate::net::lateness::Late;
 use crate::net::scenario::Scenario;
 use crate::net::{End, Net};
 use crate::rng::Rng;
@@ -73,13 +72,6 @@ pub(super) struct Copied {
     pub(super) cpu: Option<[f64; 2]>,
     /// Round trips beside it in milliseconds, ten a second.
     pub(super) pings: Vec<f64>,
-    pub(super) late: Late,
-}
-
-impl OverLink for Copied {
-    fn late(&self) -> &Late {
-        &self.late
-    }
 }
 
 impl Copied {
@@ -139,7 +131,7 @@ impl Transfer {
         &mut self,
         limit: Duration,
         mut each: impl FnMut(&Stage, Look) -> io::Result<()>,
-    ) -> io::Result<Copied> {
+    ) -> io::Result<OverLink<Copied>> {
         let pinger = self.is_far.then(|| Pinger::start(&self.stage.net)).transpose()?;
         let clock = Clock::start();
         let before = self.stage.net.passed()[0].link.delivered_bytes;
@@ -180,7 +172,8 @@ impl Transfer {
         }
         let cpu = scale.told(span);
         let pings = pinger.map_or(Vec::new(), Pinger::finish);
-        Ok(Copied { bytes, span, ending, cpu, pings, late: self.stage.net.late() })
+        let found = Copied { bytes, span, ending, cpu, pings };
+        Ok(OverLink { found, late: self.stage.net.late() })
     }
 
     /// How it ended, if it has.
@@ -253,8 +246,10 @@ pub(super) fn copy(
     path: Option<&Scenario>,
     limit: Duration,
     seed: u64,
-) -> io::Result<Copied> {
-    least_late(|| Transfer::open(copier, load, path, seed)?.run(limit, |_, _| Ok(()))?.unbroken())
+) -> io::Result<OverLink<Copied>> {
+    let mut transfer = Transfer::open(copier, load, path, seed)?;
+    let OverLink { found, late } = transfer.run(limit, |_, _| Ok(()))?;
+    Ok(OverLink { found: found.unbroken()?, late })
 }
 
 /// Lets TCP use windows as long pipes need; /proc/sys may not be ours, and then it is as the system has it.

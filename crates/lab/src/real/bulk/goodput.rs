@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::RealFlags;
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::sessions::OverLink;
 use super::copier::{Copier, Load, Pipe, only};
 use super::copy::{Copied, Ending, copy};
-use crate::experiments::report::{Table, hundredths, tenths};
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Chance;
 use crate::stats::Summary;
 
@@ -34,6 +35,13 @@ pub(super) enum Queue {
 }
 
 impl Queue {
+    fn command(self) -> &'static str {
+        match self {
+            Queue::Full => "bulk goodput",
+            Queue::Shallow => "bulk shallow",
+        }
+    }
+
     fn percent(self) -> u64 {
         match self {
             Queue::Full => 100,
@@ -67,7 +75,7 @@ impl Goodput {
             copiers: only(flags, Copier::all())?,
         };
         let copies = goodput.pipes.len() * goodput.copiers.len();
-        eprintln!("{}: {copies} copies, at most {:?} each", goodput.title().name, goodput.limit);
+        eprintln!("{}: {copies} copies, at most {:?} each", goodput.queue.command(), goodput.limit);
         Ok(goodput)
     }
 }
@@ -77,13 +85,13 @@ impl Experiment for Goodput {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        let (name, file) = match self.queue {
-            Queue::Full => ("bulk goodput", "bulk"),
-            Queue::Shallow => ("bulk shallow", "bulk-shallow"),
+        let file = match self.queue {
+            Queue::Full => "bulk",
+            Queue::Shallow => "bulk-shallow",
         };
         let bdp = self.queue.percent() as f64 / 100.0;
         let title = format!("Files over long, fat, lossy pipes, queues of {bdp} BDP");
-        Title { name, file, title }
+        Title::new(self.queue.command(), file, title)
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -96,21 +104,21 @@ impl Experiment for Goodput {
         cases
     }
 
-    fn measure(&self, case: &Case, seed: u64) -> io::Result<Copied> {
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<OverLink<Copied>> {
         copy(&case.copier, self.load, Some(&case.pipe.scenario(seed)), self.limit, seed)
     }
 
     fn report(&self, results: &[Measured<Case, Copied>]) -> Body {
         let mut table = Table::new(format!("{} of random data", self.load), 2, COLUMNS);
-        let row = |Measured { case, samples }: &_| row(case, samples);
+        let row = |one: &Measured<Case, Copied>| row(&one.case, &one.samples);
         table.rows.extend(results.iter().filter_map(row));
         let figure = figure(&table, &self.copiers, &self.pipes);
         Body { tables: vec![table], figure }
     }
 
-    fn prose(&self) -> String {
+    fn prose(&self) -> Vec<String> {
         let text = include_str!("../text/bulk-goodput.md");
-        filled(text, &[("seconds", &self.limit.as_secs())])
+        paragraphs(text, &[("seconds", &self.limit.as_secs())])
     }
 }
 
@@ -187,18 +195,18 @@ fn figure(table: &Table, copiers: &[Copier], pipes: &[Pipe]) -> Figure {
             });
             let mut points: Vec<(f64, f64)> = points.collect();
             points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            Curve { name: copier.name.clone(), points, stroke: Stroke::Solid }
+            Curve::solid(&copier.name, points)
         };
         let trip = here().next()?.round_trip;
-        Some(Panel {
-            title: format!("{mbit} Mbit/s, {} ms", trip.as_millis()),
-            x: Axis::log("loss, % (none at 0.01)"),
-            y: Axis::linear("Mbit/s"),
-            curves: copiers.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect(),
-        })
+        let curves = copiers.iter().map(curve).filter(|curve| !curve.points.is_empty());
+        Some(Panel::new(
+            format!("{mbit} Mbit/s, {} ms", trip.as_millis()),
+            Axis::log("loss, % (none at 0.01)"),
+            Axis::linear("Mbit/s"),
+            curves.collect(),
+        ))
     };
-    let panels = [200, 400].into_iter().filter_map(panel).collect();
-    Figure { title: "Goodput of copies".to_owned(), panels }
+    Figure::new("Goodput of copies", [200, 400].into_iter().filter_map(panel))
 }
 
 const COLUMNS: &str = "path | program | n | Mbit/s | least | bar | complete | near CPU, s/GB | \

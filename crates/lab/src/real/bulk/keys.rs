@@ -11,17 +11,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::contender::{CONTROLS, Contender, Kind, Wire, is_usable, usual};
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
-use super::super::outcome::{AGAIN, Samples, distributions, joined, table};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::flow::{Flow, Way};
+use super::super::outcome::{AGAIN, Samples, distributions, table};
+use super::super::sessions::OverLink;
 use super::super::stage::{Setup, Stage};
-use super::super::typing::{Pace, Prose};
-use super::super::{OverLink, RealFlags, Setting, least_late};
+use super::super::typing::{Pace, Prose, Seen};
+use super::super::{RealFlags, Setting};
 use super::copier::{Copier, Load, Pipe};
 use super::copy::{size, widen, write};
-use super::flow::Flow;
 use crate::clock::Clock;
-use crate::experiments::report::{Table, tenths};
-use crate::net::lateness::Late;
+use crate::experiments::report::{Table, paragraphs, tenths};
 use crate::plot::Figure;
 use crate::rng::Chance;
 use crate::run::Program;
@@ -49,39 +49,74 @@ impl Keys {
 impl Experiment for Keys {
     type Case = Case;
     /// The keys, and the rate carried meanwhile in Mbit/s.
-    type Sample = (Samples, f64);
+    type Sample = (Seen, f64);
 
     fn title(&self) -> Title {
-        let title = "Keys while the path is full".to_owned();
-        Title { name: "bulk keys", file: "bulk-keys", title }
+        Title::new("bulk keys", "bulk-keys", "Keys while the path is full")
     }
 
     fn cases(&self) -> Vec<Case> {
         self.cases.clone()
     }
 
-    fn measure(&self, case: &Case, seed: u64) -> io::Result<(Samples, f64)> {
-        least_late(|| session(case, self.span, seed))
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<OverLink<(Seen, f64)>> {
+        let beside = match &case.filler {
+            Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
+            _ => None,
+        };
+        let mut prose = Prose::open_with(
+            &case.shell,
+            Pace::Person,
+            self.span,
+            case.pipe.scenario(seed),
+            |setup| Setup { sshd: setup.sshd.clone().or(beside), ..setup },
+        )?;
+        widen(&prose.stage.net)?;
+        let load =
+            Load::File { bytes: case.pipe.mbit * 125_000 * (self.span + WARM * 3).as_secs() };
+        let filling = Filling::start(&prose.stage, &case.filler, load, seed)?;
+        let clock = Clock::start();
+        while !matches!(filling, Filling::Nothing) && filling.carried()? == 0 {
+            prose.stage.rest(LOOK)?;
+            if clock.elapsed() > BEGIN_MAX {
+                return Err(prose.stage.client.missed("the path to be filled", BEGIN_MAX).into());
+            }
+        }
+        prose.stage.rest(WARM)?;
+        let (clock, before) = (Clock::start(), filling.carried()?);
+        let seen = prose.type_all(TAIL, |_, _| Ok(()))?.whole(&prose.stage)?;
+        let carried = filling.carried()? - before;
+        let mbit = carried as f64 * 8.0 / clock.elapsed().as_secs_f64() / 1e6;
+        filling.finish()?;
+        Ok(OverLink { found: (seen, mbit), late: prose.stage.net.late() })
     }
 
-    fn report(&self, results: &[Measured<Case, (Samples, f64)>]) -> Body {
-        let samples = results.iter().flat_map(|one| &one.samples);
-        let all = joined(samples.map(|(samples, _)| samples.clone()));
+    fn report(&self, results: &[Measured<Case, (Seen, f64)>]) -> Body {
+        let results: Vec<_> = results.iter().filter(|one| !one.samples.is_empty()).collect();
+        let samples = |one: &&Measured<Case, (Seen, f64)>| Samples {
+            path: one.case.pipe.name(),
+            program: one.case.name.clone(),
+            values: one.samples.iter().flat_map(|(seen, _)| &seen.latencies).copied().collect(),
+            unseen: one.samples.iter().map(|(seen, _)| seen.unseen).sum(),
+            late: one.late.clone(),
+        };
+        let all: Vec<Samples> = results.iter().map(samples).collect();
+        let mbit = results.iter().map(|one| {
+            one.samples.iter().map(|(_, mbit)| mbit).sum::<f64>() / one.samples.len() as f64
+        });
+        let panels = distributions(&all, "from a key to its effect, ms", "share of keys");
         Body {
             tables: vec![
-                verdicts(&all, results),
+                verdicts(all.iter().zip(mbit)),
                 table("from a key to its effect on the screen, ms", &all),
             ],
-            figure: Figure {
-                title: self.title().title,
-                panels: distributions(&all, "from a key to its effect, ms", "share of keys"),
-            },
+            figure: Figure::new("Keys while the path is full", panels),
         }
     }
 
-    fn prose(&self) -> String {
+    fn prose(&self) -> Vec<String> {
         let text = include_str!("../text/bulk-keys.md");
-        filled(text, &[("seconds", &self.span.as_secs()), ("again", &AGAIN)])
+        paragraphs(text, &[("seconds", &self.span.as_secs()), ("again", &AGAIN)])
     }
 }
 
@@ -135,48 +170,6 @@ fn cases(pipe: Pipe, setting: Setting) -> Vec<Case> {
     cases
 }
 
-impl OverLink for (Samples, f64) {
-    fn late(&self) -> &Late {
-        &self.0.late
-    }
-}
-
-/// Types at the shell; returns the keys, and the rate carried meanwhile in Mbit/s.
-fn session(case: &Case, span: Duration, seed: u64) -> io::Result<(Samples, f64)> {
-    let beside = match &case.filler {
-        Filler::Beside(copier) if !copier.is_rove() => Some(copier.ssh.clone()),
-        _ => None,
-    };
-    let mut prose =
-        Prose::open_with(&case.shell, Pace::Person, span, case.pipe.scenario(seed), |setup| {
-            Setup { sshd: setup.sshd.clone().or(beside), ..setup }
-        })?;
-    widen(&prose.stage.net)?;
-    let load = Load::File { bytes: case.pipe.mbit * 125_000 * (span + WARM * 3).as_secs() };
-    let filling = Filling::start(&prose.stage, &case.filler, load, seed)?;
-    let clock = Clock::start();
-    while !matches!(filling, Filling::Nothing) && filling.carried()? == 0 {
-        prose.stage.rest(LOOK)?;
-        if clock.elapsed() > BEGIN_MAX {
-            return Err(prose.stage.client.missed("the path to be filled", BEGIN_MAX).into());
-        }
-    }
-    prose.stage.rest(WARM)?;
-    let (clock, before) = (Clock::start(), filling.carried()?);
-    let seen = prose.type_all(TAIL, |_, _| Ok(()))?.whole(&prose.stage)?;
-    let carried = filling.carried()? - before;
-    let mbit = carried as f64 * 8.0 / clock.elapsed().as_secs_f64() / 1e6;
-    filling.finish()?;
-    let samples = Samples {
-        path: case.pipe.name(),
-        program: case.name.clone(),
-        values: seen.latencies,
-        unseen: seen.unseen,
-        late: prose.stage.net.late(),
-    };
-    Ok((samples, mbit))
-}
-
 /// The traffic that fills a path.
 enum Filling {
     Nothing,
@@ -196,7 +189,9 @@ impl Filling {
         stage.begin();
         Ok(match filler {
             Filler::Nobody => Filling::Nothing,
-            Filler::Forward => Filling::Flow(Flow::start(&stage.net, near(), far(), None)?),
+            Filler::Forward => {
+                Filling::Flow(Flow::start(&stage.net, Way::Up, near(), far(), None)?)
+            }
             Filler::Beside(copier) => {
                 let copy = stage.beside(|ssh, config| {
                     copier.words(load, ssh, config, &source, &target.join("data"))
@@ -234,16 +229,11 @@ impl Filling {
 }
 
 /// For each shell: how far its median key is beyond the round trip, and the rate carried meanwhile.
-fn verdicts(all: &[Samples], results: &[Measured<Case, (Samples, f64)>]) -> Table {
+fn verdicts<'a>(all: impl Iterator<Item = (&'a Samples, f64)>) -> Table {
     let columns = "path | shell | n | median beyond RTT, ms | carried, Mbit/s | verdict";
     let mut table = Table::new("keys while something else is carried", 2, columns);
-    for samples in all {
+    for (samples, mbit) in all {
         let Some(summary) = Summary::of(&samples.values) else { continue };
-        let ours = results.iter().flat_map(|one| &one.samples);
-        let ours =
-            ours.filter(|(one, _)| one.path == samples.path && one.program == samples.program);
-        let mbits: Vec<f64> = ours.map(|(_, mbit)| *mbit).collect();
-        let mbit = mbits.iter().sum::<f64>() / mbits.len().max(1) as f64;
         // rove is not judged by what other programs do to the path.
         let is_ours = samples.program.starts_with("rove") && !samples.program.contains("scp");
         let beyond = summary.median - TRIP_MS;

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::super::RealFlags;
 use super::super::contender::{Ssh, usual};
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::sessions::OverLink;
 use super::copier::{Copier, GCM, Load, What, only};
 use super::copy::{Copied, Ending, copy};
-use crate::experiments::report::{Table, hundredths, tenths};
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::net::lateness::Late;
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::stats::Summary;
 
 /// Copies of one file within this machine.
@@ -44,23 +45,22 @@ impl Experiment for Loopback {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        let title = "Files within one machine".to_owned();
-        Title { name: "bulk loopback", file: "bulk-loopback", title }
+        Title::new("bulk loopback", "bulk-loopback", "Files within one machine")
     }
 
     fn cases(&self) -> Vec<Copier> {
         self.copiers.clone()
     }
 
-    fn times(&self, flags: &RealFlags) -> u32 {
+    fn times(&self, flags: &RealFlags, _: &Copier) -> u32 {
         flags.times(1, 5)
     }
 
-    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<Copied> {
-        let copied = copy(copier, self.load, None, LIMIT, seed)?;
-        match copied.ending {
+    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<OverLink<Copied>> {
+        let OverLink { found, .. } = copy(copier, self.load, None, LIMIT, seed)?;
+        match found.ending {
             // There is no link that could be late.
-            Ending::Whole => Ok(Copied { late: Late::default(), ..copied }),
+            Ending::Whole => Ok(OverLink { found, late: Late::default() }),
             _ => Err(io::Error::other(format!("not over after {LIMIT:?}"))),
         }
     }
@@ -68,18 +68,13 @@ impl Experiment for Loopback {
     fn report(&self, results: &[Measured<Copier, Copied>]) -> Body {
         let (mut table, curves) = table(self.load, results);
         judge(&mut table, &self.copiers);
-        let panel = Panel {
-            title: "loopback".to_owned(),
-            x: Axis::linear("processor time of both ends, s/GB"),
-            y: Axis::linear("Mbit/s"),
-            curves,
-        };
-        let title = "Goodput, and what it costs".to_owned();
-        Body { tables: vec![table], figure: Figure { title, panels: vec![panel] } }
+        let x = Axis::linear("processor time of both ends, s/GB");
+        let panel = Panel::new("loopback", x, Axis::linear("Mbit/s"), curves);
+        Body { tables: vec![table], figure: Figure::new("Goodput, and what it costs", [panel]) }
     }
 
-    fn prose(&self) -> String {
-        filled(include_str!("../text/bulk-loopback.md"), &[])
+    fn prose(&self) -> Vec<String> {
+        paragraphs(include_str!("../text/bulk-loopback.md"), &[])
     }
 }
 
@@ -87,7 +82,7 @@ impl Experiment for Loopback {
 fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>) {
     let mut table = Table::new(format!("{load} of random data within this machine"), 1, COLUMNS);
     let mut curves = Vec::new();
-    for Measured { case: copier, samples } in results {
+    for Measured { case: copier, samples, .. } in results {
         let mbit = samples.iter().map(Copied::mbit);
         let Some(mbit) = Summary::of(&mbit.collect::<Vec<f64>>()) else { continue };
         let cpu = |side: fn([f64; 2]) -> f64| {
@@ -95,11 +90,7 @@ fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>
             Summary::of(&each.collect::<Vec<f64>>()).map(|cpu| cpu.median)
         };
         let both = cpu(|[near, far]| near + far);
-        curves.push(Curve {
-            name: copier.name.clone(),
-            points: both.map(|both| (both, mbit.median)).into_iter().collect(),
-            stroke: Stroke::Solid,
-        });
+        curves.push(Curve::solid(&copier.name, both.map(|both| (both, mbit.median))));
         table.rows.push(vec![
             json!(copier.name),
             json!(mbit.n),

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::super::RealFlags;
 use super::super::contender::usual;
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
-use super::super::{OverLink, RealFlags, least_late};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::sessions::OverLink;
 use super::copier::{Copier, Load, Pipe, only};
 use super::copy::{Ending, Look, Transfer};
-use crate::experiments::report::{Table, hundredths, tenths};
-use crate::net::lateness::Late;
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::net::scenario::{Happening, Middle, Scenario};
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
 use crate::stats::Summary;
@@ -50,8 +50,8 @@ impl Experiment for Outages {
     type Sample = Track;
 
     fn title(&self) -> Title {
-        let title = "Copies through outages and changes of address".to_owned();
-        Title { name: "bulk outages", file: "bulk-outages", title }
+        let title = "Copies through outages and changes of address";
+        Title::new("bulk outages", "bulk-outages", title)
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -63,51 +63,18 @@ impl Experiment for Outages {
         cases
     }
 
-    fn times(&self, flags: &RealFlags) -> u32 {
+    fn times(&self, flags: &RealFlags, _: &Case) -> u32 {
         flags.times(1, 3)
     }
 
-    fn measure(&self, case: &Case, seed: u64) -> io::Result<Track> {
-        least_late(|| self.session(case, seed))
-    }
-
-    fn report(&self, results: &[Measured<Case, Track>]) -> Body {
-        let caption = format!("{} over {}", self.load, self.pipe.name());
-        let mut table = Table::new(caption, 2, COLUMNS);
-        let panel = |disruption: Disruption| Panel {
-            title: disruption.name(),
-            x: Axis::linear("s since the copy began"),
-            y: Axis::linear("MB arrived"),
-            curves: Vec::new(),
-        };
-        let mut panels = self.disruptions.map(panel);
-        for Measured { case, samples } in results {
-            let Some(first) = samples.first() else { continue };
-            table.rows.push(row(case, samples));
-            let (name, points) = (case.copier.name.clone(), first.points.clone());
-            let curve = Curve { name, points, stroke: Stroke::Steps };
-            let of_case = self.disruptions.iter().position(|one| *one == case.disruption);
-            of_case.into_iter().for_each(|at| panels[at].curves.push(curve.clone()));
-        }
-        let title = "Copies through trouble".to_owned();
-        Body { tables: vec![table], figure: Figure { title, panels: panels.into() } }
-    }
-
-    fn prose(&self) -> String {
-        let text = include_str!("../text/bulk-outages.md");
-        filled(text, &[("when", &WHEN.as_secs_f64()), ("after", &self.after.as_secs())])
-    }
-}
-
-impl Outages {
-    /// One copy, disrupted on its way.
-    fn session(&self, Case { disruption, copier }: &Case, seed: u64) -> io::Result<Track> {
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<OverLink<Track>> {
+        let Case { disruption, copier } = case;
         let middle = if *disruption == Disruption::Nat { Middle::Nat } else { Middle::Plain };
         let scenario = Scenario { middle, ..self.pipe.scenario(seed) };
         let mut transfer = Transfer::open(copier, self.load, Some(&scenario), seed)?;
-        let mut track = Track::new();
+        let mut track = Track::default();
         let limit = WHEN + disruption.lasts() * 2 + self.after;
-        let copied = transfer.run(limit, |stage, look| {
+        let OverLink { found: copied, late } = transfer.run(limit, |stage, look| {
             track.look(look);
             if track.over.is_none() && look.since >= WHEN {
                 track.over = Some(look.since + disruption.lasts());
@@ -123,7 +90,31 @@ impl Outages {
             return Err(io::Error::other("the copy was over before the trouble"));
         }
         track.end(copied.span, &copied.ending);
-        Ok(Track { late: copied.late, ..track })
+        Ok(OverLink { found: track, late })
+    }
+
+    fn report(&self, results: &[Measured<Case, Track>]) -> Body {
+        let caption = format!("{} over {}", self.load, self.pipe.name());
+        let mut table = Table::new(caption, 2, COLUMNS);
+        let panel = |disruption: Disruption| {
+            let (x, y) = (Axis::linear("s since the copy began"), Axis::linear("MB arrived"));
+            Panel::new(disruption.name(), x, y, Vec::new())
+        };
+        let mut panels = self.disruptions.map(panel);
+        for Measured { case, samples, .. } in results {
+            let Some(first) = samples.first() else { continue };
+            table.rows.push(row(case, samples));
+            let (name, points) = (case.copier.name.clone(), first.points.clone());
+            let curve = Curve { name, points, stroke: Stroke::Steps };
+            let of_case = self.disruptions.iter().position(|one| *one == case.disruption);
+            of_case.into_iter().for_each(|at| panels[at].curves.push(curve.clone()));
+        }
+        Body { tables: vec![table], figure: Figure::new("Copies through trouble", panels) }
+    }
+
+    fn prose(&self) -> Vec<String> {
+        let text = include_str!("../text/bulk-outages.md");
+        paragraphs(text, &[("when", &WHEN.as_secs_f64()), ("after", &self.after.as_secs())])
     }
 }
 
@@ -167,6 +158,7 @@ impl Disruption {
 }
 
 /// How a copy went on.
+#[derive(Default)]
 pub(super) struct Track {
     /// When the disruption was over, since the copy began.
     over: Option<Duration>,
@@ -179,29 +171,9 @@ pub(super) struct Track {
     stall: Option<(Duration, Duration)>,
     is_whole: bool,
     span: Duration,
-    late: Late,
-}
-
-impl OverLink for Track {
-    fn late(&self) -> &Late {
-        &self.late
-    }
 }
 
 impl Track {
-    fn new() -> Track {
-        Track {
-            over: None,
-            points: Vec::new(),
-            arrived: 0,
-            grew: Duration::ZERO,
-            stall: None,
-            is_whole: false,
-            span: Duration::ZERO,
-            late: Late::default(),
-        }
-    }
-
     fn look(&mut self, look: Look) {
         if look.arrived == self.arrived {
             return;

@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::super::RealFlags;
 use super::super::contender::{CONTROLS, is_usable};
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::flow::{Flow, Way};
 use super::super::ping::Pinger;
-use super::super::{OverLink, RealFlags, least_late};
+use super::super::sessions::OverLink;
 use super::copier::{Copier, Load, Pipe};
 use super::copy::{Transfer, widen};
-use super::flow::Flow;
 use crate::clock::Clock;
-use crate::experiments::report::{Table, hundredths, tenths};
-use crate::net::lateness::Late;
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::net::{FAR, Net};
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::stats::Summary;
 
 /// Two flows over one path.
@@ -52,34 +52,66 @@ impl Experiment for Shares {
     type Sample = Shared;
 
     fn title(&self) -> Title {
-        let title = "A copy beside one TCP connection".to_owned();
-        Title { name: "bulk shares", file: "bulk-shares", title }
+        Title::new("bulk shares", "bulk-shares", "A copy beside one TCP connection")
     }
 
     fn cases(&self) -> Vec<Case> {
         self.cases.clone()
     }
 
-    fn times(&self, _: &RealFlags) -> u32 {
+    fn times(&self, _: &RealFlags, _: &Case) -> u32 {
         1
     }
 
-    fn measure(&self, case: &Case, seed: u64) -> io::Result<Shared> {
-        least_late(|| session(*case, self.span, seed))
+    fn measure(&self, case: &Case, seed: u64) -> io::Result<OverLink<Shared>> {
+        let Case { pipe, first, second } = *case;
+        let (scenario, mut meter) = (pipe.scenario(seed), Meter::default());
+        let SecondFlow::Tcp(control) = second else {
+            // More than all that passes meanwhile.
+            let load = Load::File { bytes: pipe.mbit * 125_000 * self.span.as_secs().max(1) };
+            let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
+            let first = Flow::start(&transfer.stage.net, Way::Up, at(1), at(1), Some(first))?;
+            transfer.stage.rest(AHEAD)?;
+            let OverLink { found, late } = transfer.run(self.span, |_, look| {
+                meter.look(look.since, [look.arrived, first.received()]);
+                Ok(())
+            })?;
+            first.finish()?;
+            let found = Shared { marks: meter.marks, pings: found.unbroken()?.pings };
+            return Ok(OverLink { found, late });
+        };
+        let net = Net::open(&scenario, None)?;
+        widen(&net)?;
+        let first = Flow::start(&net, Way::Up, at(1), at(1), Some(first))?;
+        net.clock().wait_until(net.clock().now() + AHEAD);
+        let pinger = Pinger::start(&net)?;
+        let second = Flow::start(&net, Way::Up, at(2), at(2), Some(control))?;
+        let clock = Clock::start();
+        while clock.elapsed() < self.span {
+            meter.look(clock.elapsed(), [second.received(), first.received()]);
+            clock.wait_until(clock.now() + STEP / 10);
+        }
+        let pings = pinger.finish();
+        first.finish()?;
+        second.finish()?;
+        Ok(OverLink { found: Shared { marks: meter.marks, pings }, late: net.late() })
     }
 
     fn report(&self, results: &[Measured<Case, Shared>]) -> Body {
         let (mut table, mut panels) = (Table::new("shares of a path", 3, COLUMNS), Vec::new());
-        for Measured { case, samples } in results {
+        for Measured { case, samples, .. } in results {
             table.rows.extend(samples.iter().map(|shared| shared.row(*case)));
             panels.extend(samples.iter().map(|shared| shared.panel(*case)));
         }
-        Body { tables: vec![table], figure: Figure { title: self.title().title, panels } }
+        Body {
+            tables: vec![table],
+            figure: Figure::new("A copy beside one TCP connection", panels),
+        }
     }
 
-    fn prose(&self) -> String {
+    fn prose(&self) -> Vec<String> {
         let text = include_str!("../text/bulk-shares.md");
-        filled(text, &[("ahead", &AHEAD.as_secs()), ("seconds", &self.span.as_secs())])
+        paragraphs(text, &[("ahead", &AHEAD.as_secs()), ("seconds", &self.span.as_secs())])
     }
 }
 
@@ -120,46 +152,6 @@ pub(super) struct Shared {
     /// Seconds since the second came, and octets of the second and of the first so far.
     marks: Vec<(f64, [u64; 2])>,
     pings: Vec<f64>,
-    late: Late,
-}
-
-impl OverLink for Shared {
-    fn late(&self) -> &Late {
-        &self.late
-    }
-}
-
-fn session(Case { pipe, first, second }: Case, span: Duration, seed: u64) -> io::Result<Shared> {
-    let (scenario, mut meter) = (pipe.scenario(seed), Meter::default());
-    let SecondFlow::Tcp(control) = second else {
-        // More than all that passes meanwhile.
-        let load = Load::File { bytes: pipe.mbit * 125_000 * span.as_secs().max(1) };
-        let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
-        let first = Flow::start(&transfer.stage.net, at(1), at(1), Some(first))?;
-        transfer.stage.rest(AHEAD)?;
-        let copied = transfer.run(span, |_, look| {
-            meter.look(look.since, [look.arrived, first.received()]);
-            Ok(())
-        })?;
-        first.finish()?;
-        let copied = copied.unbroken()?;
-        return Ok(Shared { marks: meter.marks, pings: copied.pings, late: copied.late });
-    };
-    let net = Net::open(&scenario, None)?;
-    widen(&net)?;
-    let first = Flow::start(&net, at(1), at(1), Some(first))?;
-    net.clock().wait_until(net.clock().now() + AHEAD);
-    let pinger = Pinger::start(&net)?;
-    let second = Flow::start(&net, at(2), at(2), Some(control))?;
-    let clock = Clock::start();
-    while clock.elapsed() < span {
-        meter.look(clock.elapsed(), [second.received(), first.received()]);
-        clock.wait_until(clock.now() + STEP / 10);
-    }
-    let pings = pinger.finish();
-    first.finish()?;
-    second.finish()?;
-    Ok(Shared { marks: meter.marks, pings, late: net.late() })
 }
 
 /// Marks how far two are, once in a while.
@@ -213,15 +205,15 @@ impl Shared {
                 let octets = after[whose].saturating_sub(before[whose]) as f64;
                 (to, octets * 8.0 / (to - from).max(1e-3) / 1e6)
             });
-            Curve { name: name.to_owned(), points: points.collect(), stroke: Stroke::Solid }
+            Curve::solid(name, points)
         };
         let queue = pipe.queue_percent as f64 / 100.0;
-        Panel {
-            title: format!("{} comes to TCP ({first}), {queue} BDP", second.name()),
-            x: Axis::linear("s since it came"),
-            y: Axis::linear("Mbit/s"),
-            curves: vec![curve("who came", 0), curve("who was there", 1)],
-        }
+        Panel::new(
+            format!("{} comes to TCP ({first}), {queue} BDP", second.name()),
+            Axis::linear("s since it came"),
+            Axis::linear("Mbit/s"),
+            vec![curve("who came", 0), curve("who was there", 1)],
+        )
     }
 }
 

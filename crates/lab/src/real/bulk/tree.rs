@@ -7,11 +7,12 @@ use serde_json::json;
 
 use super::super::RealFlags;
 use super::super::contender::{Ssh, usual};
-use super::super::experiment::{Body, Experiment, Measured, Title, filled};
+use super::super::experiment::{Body, Experiment, Measured, Title};
+use super::super::sessions::OverLink;
 use super::copier::{Copier, Load, Pipe, What, only};
 use super::copy::{Copied, Ending, copy};
-use crate::experiments::report::{Table, hundredths, tenths};
-use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
+use crate::plot::{Axis, Curve, Figure, Panel};
 
 /// Copies of a directory of small files over one path.
 pub(super) struct Files {
@@ -47,19 +48,18 @@ impl Experiment for Files {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        let title = "Many small files over a long path".to_owned();
-        Title { name: "bulk files", file: "bulk-files", title }
+        Title::new("bulk files", "bulk-files", "Many small files over a long path")
     }
 
     fn cases(&self) -> Vec<Copier> {
         self.copiers.clone()
     }
 
-    fn times(&self, _: &RealFlags) -> u32 {
+    fn times(&self, _: &RealFlags, _: &Copier) -> u32 {
         1
     }
 
-    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<Copied> {
+    fn measure(&self, copier: &Copier, seed: u64) -> io::Result<OverLink<Copied>> {
         let files = if is_scp(copier) { self.few } else { self.many };
         let load = Load::Tree { files, bytes: BYTES };
         copy(copier, load, Some(&self.pipe.scenario(seed)), self.limit, seed)
@@ -67,19 +67,13 @@ impl Experiment for Files {
 
     fn report(&self, results: &[Measured<Copier, Copied>]) -> Body {
         let (table, curves) = table(self.pipe, results);
-        let panel = Panel {
-            title: "measured, and scaled".to_owned(),
-            x: Axis::log("files"),
-            y: Axis::log("s"),
-            curves,
-        };
-        let figure = Figure { title: "Many small files".to_owned(), panels: vec![panel] };
-        Body { tables: vec![table], figure }
+        let panel = Panel::new("measured, and scaled", Axis::log("files"), Axis::log("s"), curves);
+        Body { tables: vec![table], figure: Figure::new("Many small files", [panel]) }
     }
 
-    fn prose(&self) -> String {
+    fn prose(&self) -> Vec<String> {
         let text = include_str!("../text/bulk-files.md");
-        filled(text, &[("few", &self.few), ("files", &FILES)])
+        paragraphs(text, &[("few", &self.few), ("files", &FILES)])
     }
 }
 
@@ -101,9 +95,8 @@ fn table(pipe: Pipe, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>
         let verdict = times.filter(|_| copier.what == What::RoveCopy);
         let verdict = verdict.map(|times| if times >= 10.0 { "holds" } else { "too slow" });
         let (files, seconds) = (copied.bytes / BYTES, copied.span.as_secs_f64());
-        let points =
-            vec![(files as f64, seconds), (f64::from(FILES), each(copied) * f64::from(FILES))];
-        curves.push(Curve { name: copier.name.clone(), points, stroke: Stroke::Solid });
+        let points = [(files as f64, seconds), (f64::from(FILES), each(copied) * f64::from(FILES))];
+        curves.push(Curve::solid(&copier.name, points));
         table.rows.push(vec![
             json!(copier.name),
             json!(files),

@@ -1,4 +1,4 @@
-//! One TCP connection from near to far that carries as much as it can: random octets, which the receiver checks.
+//! One TCP connection over a path that carries as much as it can: random octets, which the receiver checks.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -12,22 +12,31 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_congestion};
 use crate::net::{End, Net};
 use crate::rng::Rng;
 
-/// A running connection.
+/// A running connection. It ends when it is dropped.
 pub(super) struct Flow {
     is_over: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
-    sender: JoinHandle<io::Result<()>>,
-    sink: JoinHandle<io::Result<()>>,
+    ends: Vec<JoinHandle<io::Result<()>>>,
+}
+
+/// Where the octets go.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Way {
+    /// From the near end to the far one.
+    Up,
+    /// From the far end to the near one.
+    Down,
 }
 
 impl Flow {
-    /// Starts one from the near end to `to`, where the far end or a forwarding listens, with this congestion
-    /// control or the network's.
+    /// Connects the near end to `to`, where the far end or a forwarding listens, and lets octets go this way, under
+    /// this congestion control or the network's.
     ///
     /// # Errors
     /// If no connection is made, or the system has no such control.
     pub(super) fn start(
         net: &Net,
+        way: Way,
         to: SocketAddrV4,
         at: SocketAddrV4,
         congestion: Option<&'static str>,
@@ -36,20 +45,28 @@ impl Flow {
         set_socket_timeout(&listener, Timeout::Recv, Some(ACCEPT_MAX))?;
         let near = net.within(End::Near, move || TcpStream::connect(to))?;
         if let Some(congestion) = congestion {
-            set_tcp_congestion(&near, congestion)?;
+            match way {
+                Way::Up => set_tcp_congestion(&near, congestion)?,
+                // Connections have their listener's.
+                Way::Down => set_tcp_congestion(&listener, congestion)?,
+            }
         }
-        near.set_write_timeout(Some(LOOK))?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let received = Arc::new(AtomicU64::new(0));
-        let over = Arc::clone(&is_over);
-        let sender = Builder::new().name("flow".into()).spawn(move || send(near, &over))?;
-        let (over, sum) = (Arc::clone(&is_over), Arc::clone(&received));
-        let sink = Builder::new().name("sink".into()).spawn(move || {
-            let (far, _) = listener.accept()?;
-            far.set_read_timeout(Some(LOOK))?;
-            sink(far, &over, &sum)
-        })?;
-        Ok(Flow { is_over, received, sender, sink })
+        let (is_over, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let [over_near, over_far] = [Arc::clone(&is_over), Arc::clone(&is_over)];
+        let [sum_near, sum_far] = [Arc::clone(&received), Arc::clone(&received)];
+        let near = move || match way {
+            Way::Up => send(near, &over_near),
+            Way::Down => sink(near, &over_near, &sum_near),
+        };
+        let far = move || match (way, listener.accept()?.0) {
+            (Way::Up, far) => sink(far, &over_far, &sum_far),
+            (Way::Down, far) => send(far, &over_far),
+        };
+        let ends = vec![
+            Builder::new().name("flow near".into()).spawn(near)?,
+            Builder::new().name("flow far".into()).spawn(far)?,
+        ];
+        Ok(Flow { is_over, received, ends })
     }
 
     /// Octets that have arrived so far.
@@ -61,19 +78,27 @@ impl Flow {
     ///
     /// # Errors
     /// If it broke, or something else arrived than was sent.
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(super) fn finish(mut self) -> io::Result<()> {
         self.is_over.store(true, Ordering::Relaxed);
-        let done = |thread: JoinHandle<io::Result<()>>| {
-            thread.join().map_err(|_| io::Error::other("an end of a connection panicked"))?
+        let done = |end: JoinHandle<io::Result<()>>| {
+            end.join().map_err(|_| io::Error::other("an end of a connection panicked"))?
         };
-        done(self.sender).and(done(self.sink))
+        // All are waited for, the first error counts.
+        std::mem::take(&mut self.ends).into_iter().map(done).fold(Ok(()), Result::and)
     }
 }
 
-fn send(mut near: TcpStream, is_over: &AtomicBool) -> io::Result<()> {
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn send(mut to: TcpStream, is_over: &AtomicBool) -> io::Result<()> {
+    to.set_write_timeout(Some(LOOK))?;
     let mut octets = Octets::new();
     while !is_over.load(Ordering::Relaxed) {
-        match near.write(octets.next()) {
+        match to.write(octets.next()) {
             Ok(length) => octets.pass(length),
             Err(error) if is_pause(&error) => {}
             Err(error) => return Err(error),
@@ -82,12 +107,13 @@ fn send(mut near: TcpStream, is_over: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-fn sink(mut far: TcpStream, is_over: &AtomicBool, received: &AtomicU64) -> io::Result<()> {
+fn sink(mut from: TcpStream, is_over: &AtomicBool, received: &AtomicU64) -> io::Result<()> {
+    from.set_read_timeout(Some(LOOK))?;
     let mut octets = Octets::new();
     let mut buffer = vec![0; PART_BYTES];
     while !is_over.load(Ordering::Relaxed) {
         let next = octets.next();
-        match far.read(&mut buffer[..next.len()]) {
+        match from.read(&mut buffer[..next.len()]) {
             Ok(0) if is_over.load(Ordering::Relaxed) => break,
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) if next[..length] != buffer[..length] => {
