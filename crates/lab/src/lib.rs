@@ -12,6 +12,7 @@ mod cli;
 mod clock;
 mod compare;
 mod demo;
+mod ends;
 mod experiments;
 mod fake_ssh;
 mod files;

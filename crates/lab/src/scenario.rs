@@ -196,8 +196,8 @@ impl Trial {
         self.0.world.set_profile(self.0.client_id, self.0.server_id, fair.clone());
         self.0.world.set_profile(self.0.server_id, self.0.client_id, fair);
         self.0.world.set_attacker(Chance::NEVER);
-        self.0.client_mut().user_mut().stop();
-        self.0.server_mut().host_mut().stop();
+        self.0.client_mut().user.stop();
+        self.0.server_mut().host.stop();
         self.0.world.poke(self.0.client_id)?;
         self.0.world.poke(self.0.server_id)
     }
@@ -217,7 +217,7 @@ impl Trial {
     /// The differences that remain between the ends.
     fn divergence(&self) -> Option<String> {
         let (client, server) = (self.0.client(), self.0.server());
-        let (typed, read) = (client.user().typed(), server.host().typed());
+        let (typed, read) = (client.user.typed(), server.host.typed());
         if typed != read {
             let common = typed.iter().zip(read).take_while(|(a, b)| a == b).count();
             return Some(format!(
@@ -226,10 +226,10 @@ impl Trial {
                 read.len()
             ));
         }
-        let wanted = server.server().screen();
-        let in_tty = project(wanted, client.dialect());
-        let view = ("view", client.client().view().screen(), wanted);
-        for (name, shown, wanted) in [view, ("terminal", client.tty().screen(), &in_tty)] {
+        let wanted = server.server.screen();
+        let in_tty = project(wanted, &client.dialect);
+        let view = ("view", client.client.view().screen(), wanted);
+        for (name, shown, wanted) in [view, ("terminal", client.tty.screen(), &in_tty)] {
             if let Some(difference) = differences(shown, wanted).first() {
                 return Some(format!("the client's {name}: {difference}"));
             }
@@ -242,17 +242,17 @@ impl Trial {
         let now = self.0.world.now();
         match ending {
             Ending::Quit => {
-                self.0.client_mut().client_mut().handle_keys(now, b"\x1e.");
+                self.0.client_mut().client.handle_keys(now, b"\x1e.");
                 self.0.world.poke(self.0.client_id)?;
             }
             Ending::Exit => {
-                self.0.server_mut().server_mut().child_exited(now, EXIT_STATUS);
+                self.0.server_mut().server.child_exited(now, EXIT_STATUS);
                 self.0.world.poke(self.0.server_id)?;
             }
         }
         self.0.world.run_until(now + END_MAX)?;
         let fault = |what: String| Err(Fault::new(now + END_MAX, what));
-        match (self.0.client().exit(), self.0.server().exit()) {
+        match (&self.0.client().exit, &self.0.server().exit) {
             (Some(at_client), Some(at_server)) if at_client.clean && at_server.clean => {
                 let told = at_client.status;
                 let wanted = (ending == Ending::Exit && peer == Peer::Rove).then_some(EXIT_STATUS);
@@ -268,8 +268,8 @@ impl Trial {
         let totals = self.0.world.totals();
         Outcome {
             simulated: self.0.world.now().since(Time::ZERO),
-            keys: self.0.client().user().keys(),
-            frames: self.0.server().host().frames(),
+            keys: self.0.client().user.keys(),
+            frames: self.0.server().host.frames(),
             datagrams: totals.sent,
             refused: totals.refused,
             events: totals.events,

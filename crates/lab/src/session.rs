@@ -1,20 +1,22 @@
 //! One simulated session: a client, its user, a server, its program, and the two links between them.
 
+use rove_session::client::TtyScreen;
 use rove_session::server;
 use rove_term::{Dialect, Size};
 
+use crate::ends::End;
 use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
 use crate::link::Profile;
 use crate::rng::{Chance, Rng};
-use crate::shell::{ClientEnd, ServerEnd, Shell, User};
+use crate::shell::{ClientEnd, ServerEnd, User};
 use crate::world::{NodeId, World};
 
 /// Both ends in their world.
 #[derive(Debug)]
 pub struct Session {
     /// Where they are.
-    pub world: World<Shell>,
+    pub world: World<End<ClientEnd, ServerEnd>>,
     /// The client's place.
     pub client_id: NodeId,
     /// The server's place.
@@ -63,19 +65,20 @@ impl Session {
         let address = world.next_address();
         let host = Host::new(plan.kind, rng.fork());
         let server_id =
-            world.join(Shell::Server(Box::new(ServerEnd::new(server, host, plan.sender.limits()))));
+            world.join(End::Host(Box::new(ServerEnd::new(server, host, plan.sender.limits()))));
         let tty = rng.pick(&[
             Dialect::tty("xterm-256color", "truecolor"),
             Dialect::tty("tmux-256color", ""),
             Dialect::tty("screen", ""),
         ]);
-        let desk = Desk { size: plan.size, tty, title_prefix: "[rove] " };
+        let window = TtyScreen::Alternate;
+        let desk = Desk { size: plan.size, tty, window, title_prefix: "[rove] " };
         let client = sender.client(client_wire, address, desk, rng.next_u64());
         let user = match plan.typing {
             Typing::Silent => User::silent(),
             Typing::Busy { resizes } => User::new(rng.fork(), resizes),
         };
-        let client_id = world.join(Shell::Client(Box::new(ClientEnd::new(
+        let client_id = world.join(End::Person(Box::new(ClientEnd::new(
             client,
             user,
             plan.size,
@@ -89,33 +92,21 @@ impl Session {
 
     /// The person's end.
     pub fn client(&self) -> &ClientEnd {
-        match self.world.node(self.client_id) {
-            Shell::Client(end) => end,
-            Shell::Server(_) => unreachable!("the client joined as a client"),
-        }
+        self.world.node(self.client_id).person()
     }
 
     /// The program's end.
     pub fn server(&self) -> &ServerEnd {
-        match self.world.node(self.server_id) {
-            Shell::Server(end) => end,
-            Shell::Client(_) => unreachable!("the server joined as a server"),
-        }
+        self.world.node(self.server_id).host()
     }
 
     /// The person's end, to act on.
     pub fn client_mut(&mut self) -> &mut ClientEnd {
-        match self.world.node_mut(self.client_id) {
-            Shell::Client(end) => end,
-            Shell::Server(_) => unreachable!("the client joined as a client"),
-        }
+        self.world.node_mut(self.client_id).person_mut()
     }
 
     /// The program's end, to act on.
     pub fn server_mut(&mut self) -> &mut ServerEnd {
-        match self.world.node_mut(self.server_id) {
-            Shell::Server(end) => end,
-            Shell::Client(_) => unreachable!("the server joined as a server"),
-        }
+        self.world.node_mut(self.server_id).host_mut()
     }
 }

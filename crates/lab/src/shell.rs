@@ -14,52 +14,6 @@ use crate::host::Host;
 use crate::rng::{Chance, Rng};
 use crate::world::{Fault, Node};
 
-/// One of the two ends.
-#[derive(Debug)]
-pub enum Shell {
-    /// The person's.
-    Client(Box<ClientEnd>),
-    /// The program's.
-    Server(Box<ServerEnd>),
-}
-
-impl Node for Shell {
-    fn machine(&mut self) -> &mut dyn Machine {
-        match self {
-            Shell::Client(end) => &mut end.client,
-            Shell::Server(end) => &mut end.server,
-        }
-    }
-
-    fn turn(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            Shell::Client(end) => end.turn(now),
-            Shell::Server(end) => end.turn(now),
-        }
-    }
-
-    fn settle(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            Shell::Client(end) => end.settle(now),
-            Shell::Server(end) => end.settle(now),
-        }
-    }
-
-    fn wake(&self) -> Option<Time> {
-        match self {
-            Shell::Client(end) => end.user.next(),
-            Shell::Server(end) => end.host.next_frame(),
-        }
-    }
-
-    fn datagram_too_big(&mut self) {
-        match self {
-            Shell::Client(end) => end.client.datagram_too_big(),
-            Shell::Server(end) => end.server.datagram_too_big(),
-        }
-    }
-}
-
 /// A person at a keyboard: types on and on, and now and then changes the size of the window.
 #[derive(Debug)]
 pub struct User {
@@ -134,15 +88,20 @@ impl User {
 /// The person's end, with the terminal it paints on.
 #[derive(Debug)]
 pub struct ClientEnd {
-    client: Client,
-    user: User,
-    tty: Terminal,
-    dialect: Dialect,
+    /// The machine.
+    pub client: Client,
+    /// The person.
+    pub user: User,
+    /// The terminal as painted so far.
+    pub tty: Terminal,
+    /// The dialect that the client assumes for the terminal.
+    pub dialect: Dialect,
     paint: Vec<u8>,
     paints: u64,
     asked: Asked,
     echo_ack: StateNum,
-    exit: Option<client::Exit>,
+    /// How the session ended here, once it has.
+    pub exit: Option<client::Exit>,
     limits: Limits,
 }
 
@@ -155,7 +114,7 @@ enum Asked {
 
 impl ClientEnd {
     /// A client and its user, whose terminal has this size and is taken to understand this dialect. (The terminal
-    /// understands all; sequences that the client withholds show in [`ClientEnd::dialect`].)
+    /// understands all; sequences that the client withholds show in its `dialect`.)
     pub fn new(
         client: Client,
         user: User,
@@ -178,40 +137,11 @@ impl ClientEnd {
             limits,
         }
     }
+}
 
-    /// The machine.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// The machine, to act on.
-    pub fn client_mut(&mut self) -> &mut Client {
+impl Node for ClientEnd {
+    fn machine(&mut self) -> &mut dyn Machine {
         &mut self.client
-    }
-
-    /// The person.
-    pub fn user(&self) -> &User {
-        &self.user
-    }
-
-    /// The person, to stop them.
-    pub fn user_mut(&mut self) -> &mut User {
-        &mut self.user
-    }
-
-    /// The terminal as painted so far.
-    pub fn tty(&self) -> &Terminal {
-        &self.tty
-    }
-
-    /// The dialect that the client assumes for the terminal.
-    pub fn dialect(&self) -> &Dialect {
-        &self.dialect
-    }
-
-    /// How the session ended here, once it has.
-    pub fn exit(&self) -> Option<&client::Exit> {
-        self.exit.as_ref()
     }
 
     fn turn(&mut self, now: Time) -> Result<(), Fault> {
@@ -243,6 +173,16 @@ impl ClientEnd {
         Ok(())
     }
 
+    fn wake(&self) -> Option<Time> {
+        self.user.next()
+    }
+
+    fn datagram_too_big(&mut self) {
+        self.client.datagram_too_big();
+    }
+}
+
+impl ClientEnd {
     /// Looks at one picture in [`PAINTS_A_LOOK`], so that a wrong frame is named soon after, not by its effect at
     /// the end.
     fn check_terminal(&self, now: Time) -> Result<(), Fault> {
@@ -275,12 +215,15 @@ impl ClientEnd {
 /// The program's end.
 #[derive(Debug)]
 pub struct ServerEnd {
-    server: Server,
-    host: Host,
+    /// The machine.
+    pub server: Server,
+    /// The program.
+    pub host: Host,
     input: Vec<u8>,
     output: Vec<u8>,
     echo_ack: StateNum,
-    exit: Option<server::Exit>,
+    /// How the session ended here, once it has.
+    pub exit: Option<server::Exit>,
     limits: Limits,
 }
 
@@ -297,30 +240,11 @@ impl ServerEnd {
             limits,
         }
     }
+}
 
-    /// The machine.
-    pub fn server(&self) -> &Server {
-        &self.server
-    }
-
-    /// The machine, to act on.
-    pub fn server_mut(&mut self) -> &mut Server {
+impl Node for ServerEnd {
+    fn machine(&mut self) -> &mut dyn Machine {
         &mut self.server
-    }
-
-    /// The program.
-    pub fn host(&self) -> &Host {
-        &self.host
-    }
-
-    /// The program, to stop it.
-    pub fn host_mut(&mut self) -> &mut Host {
-        &mut self.host
-    }
-
-    /// How the session ended here, once it has.
-    pub fn exit(&self) -> Option<&server::Exit> {
-        self.exit.as_ref()
     }
 
     fn turn(&mut self, now: Time) -> Result<(), Fault> {
@@ -343,6 +267,16 @@ impl ServerEnd {
         Ok(())
     }
 
+    fn wake(&self) -> Option<Time> {
+        self.host.next_frame()
+    }
+
+    fn datagram_too_big(&mut self) {
+        self.server.datagram_too_big();
+    }
+}
+
+impl ServerEnd {
     fn events(&mut self, now: Time) {
         while let Some(event) = self.server.poll_event() {
             match event {

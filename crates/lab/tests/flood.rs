@@ -63,7 +63,7 @@ fn ctrl_c(peer: Peer, size: Size, phase: u32) -> Duration {
     let mut session =
         flooded(peer, size, Duration::from_secs(5) + Duration::from_millis(7) * phase);
     let end = session.world.now();
-    session.client_mut().client_mut().handle_keys(end, b"\x03");
+    session.client_mut().client.handle_keys(end, b"\x03");
     session.world.poke(session.client_id).unwrap();
     until_shown(&mut session, end, "^C")
 }
@@ -86,7 +86,7 @@ fn flooded(peer: Peer, size: Size, span: Duration) -> Session {
 /// The time until the user's terminal shows this text, to the millisecond.
 fn until_shown(session: &mut Session, start: Time, text: &str) -> Duration {
     loop {
-        let shown = session.client().tty().screen().text().iter().any(|row| row.contains(text));
+        let shown = session.client().tty.screen().text().iter().any(|row| row.contains(text));
         let took = session.world.now().since(start);
         if shown || took > Duration::from_secs(30) {
             return took;

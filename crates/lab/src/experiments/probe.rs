@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use rove_session::client::TtyScreen;
 use rove_session::{Client, Server, server};
 use rove_ssp::{Machine, Session, StateNum, Time};
 use rove_term::{Dialect, Size, same};
 
 use super::many;
-use super::sender::Desk;
-use super::sender::Sender;
+use super::sender::{Desk, Sender};
+use crate::ends::End;
 use crate::host::{Load, Program, Typist};
 use crate::link::{Counters, Profile};
 use crate::rng::Rng;
@@ -119,7 +120,7 @@ pub fn sessions(
 /// A running session.
 pub(crate) struct Probe {
     /// Where it runs.
-    pub world: World<End>,
+    pub world: World<End<Person, Host>>,
     /// The client's place.
     pub client: NodeId,
     /// The server's.
@@ -134,14 +135,6 @@ struct Began {
     up: Counters,
     down: Counters,
     counts: Counts,
-}
-
-/// One of the two ends.
-pub(crate) enum End {
-    /// The person's.
-    Person(Box<Person>),
-    /// The program's.
-    Host(Box<Host>),
 }
 
 /// A client and its user.
@@ -204,7 +197,8 @@ impl Probe {
         };
         let server_id = world.join(End::Host(Box::new(host)));
         let tty = Dialect::tty("xterm-256color", "truecolor");
-        let desk = Desk { size: plan.size, tty, title_prefix: "" };
+        let window = TtyScreen::Alternate;
+        let desk = Desk { size: plan.size, tty, window, title_prefix: "" };
         let client = plan.sender.client(client_wire, address, desk, rng.next_u64());
         let person = Person {
             client,
@@ -348,17 +342,11 @@ impl Probe {
     }
 
     fn person(&mut self) -> &mut Person {
-        match self.world.node_mut(self.client) {
-            End::Person(person) => person,
-            End::Host(_) => unreachable!("the client joined as a person"),
-        }
+        self.world.node_mut(self.client).person_mut()
     }
 
     fn host(&mut self) -> &mut Host {
-        match self.world.node_mut(self.server) {
-            End::Host(host) => host,
-            End::Person(_) => unreachable!("the server joined as a host"),
-        }
+        self.world.node_mut(self.server).host_mut()
     }
 }
 
@@ -367,8 +355,14 @@ impl Person {
         let next = self.typist.as_mut().and_then(Typist::next_key);
         self.next = next.map(|(pause, key)| (now + pause, key));
     }
+}
 
-    fn turn(&mut self, now: Time) {
+impl Node for Person {
+    fn machine(&mut self) -> &mut dyn Machine {
+        &mut self.client
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
         if let Some((at, key)) = self.next.filter(|(at, _)| *at <= now) {
             self.client.handle_keys(now, &[key]);
             self.typed.push_back(now);
@@ -379,11 +373,30 @@ impl Person {
             self.newest = newest;
             self.held.push_back((newest, now));
         }
+        Ok(())
+    }
+
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        // There is no user to look, and nothing else in a client waits for it.
+        self.client.poll_paint(now, &mut Vec::new());
+        Ok(())
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.next.map(|(at, _)| at)
+    }
+
+    fn datagram_too_big(&mut self) {
+        self.client.datagram_too_big();
     }
 }
 
-impl Host {
-    fn turn(&mut self, now: Time) {
+impl Node for Host {
+    fn machine(&mut self) -> &mut dyn Machine {
+        &mut self.server
+    }
+
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
         while let Some(event) = self.server.poll_event() {
             if event == server::Event::FirstContact {
                 let size = self.server.screen().size();
@@ -392,7 +405,7 @@ impl Host {
                 self.program = Some(program);
             }
         }
-        let Some(program) = &mut self.program else { return };
+        let Some(program) = &mut self.program else { return Ok(()) };
         program.tick(now, &mut self.output);
         loop {
             self.server.poll_input(&mut self.input);
@@ -407,10 +420,11 @@ impl Host {
             self.output.clear();
             self.fresh.push_back((now, self.read));
         }
+        Ok(())
     }
 
-    /// After all was sent: which versions went out.
-    fn settle(&mut self) {
+    /// After all was sent: notes which versions went out.
+    fn settle(&mut self, _: Time) -> Result<(), Fault> {
         let shown = self.server.endpoint().local().screen();
         if same(shown, self.server.screen(), &Dialect::ROVE) {
             self.taken = self.fresh.len();
@@ -422,46 +436,15 @@ impl Host {
             self.sent.extend(went.map(|(made, read)| (last, made, read)));
             self.taken = 0;
         }
-    }
-}
-
-impl Node for End {
-    fn machine(&mut self) -> &mut dyn Machine {
-        match self {
-            End::Person(person) => &mut person.client,
-            End::Host(host) => &mut host.server,
-        }
-    }
-
-    fn turn(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            End::Person(person) => person.turn(now),
-            End::Host(host) => host.turn(now),
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, now: Time) -> Result<(), Fault> {
-        match self {
-            // There is no user to look, and nothing else in a client waits for it.
-            End::Person(person) => drop(person.client.poll_paint(now, &mut Vec::new())),
-            End::Host(host) => host.settle(),
-        }
         Ok(())
     }
 
     fn wake(&self) -> Option<Time> {
-        match self {
-            End::Person(person) => person.next.map(|(at, _)| at),
-            End::Host(host) => host.program.as_ref().and_then(Program::next_write),
-        }
+        self.program.as_ref().and_then(Program::next_write)
     }
 
     fn datagram_too_big(&mut self) {
-        match self {
-            End::Person(person) => person.client.datagram_too_big(),
-            End::Host(host) => host.server.datagram_too_big(),
-        }
+        self.server.datagram_too_big();
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Desk {
     pub size: Size,
     /// The terminal.
     pub tty: Dialect,
+    /// The screen of the terminal that the session takes.
+    pub window: client::TtyScreen,
     /// The prefix of window titles.
     pub title_prefix: &'static str,
 }
@@ -167,7 +169,7 @@ impl Sender {
             peer: self.peer,
             size: user.size,
             tty: user.tty,
-            window: client::TtyScreen::Alternate,
+            window: user.window,
             escape: Escape::Default,
             name: "rove",
             title_prefix: user.title_prefix.to_owned(),

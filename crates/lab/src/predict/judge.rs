@@ -8,7 +8,7 @@ use std::time::Duration;
 use rove_ssp::{StateNum, Time};
 use rove_term::{Screen, Terminal};
 
-use super::ends::{self, text};
+use super::seat::{self, text};
 use super::trace::{Kind, Trace};
 
 /// A key counts as shown at once within this, and a wrong grapheme counts from this on.
@@ -277,7 +277,7 @@ impl<'a> Judge<'a> {
                 }
                 for col in 0..frame.size().cols {
                     let text = text(shown, row, col);
-                    if text != ends::text(frame, row, col) {
+                    if text != seat::text(frame, row, col) {
                         drawn.insert((row, col), text);
                     }
                 }

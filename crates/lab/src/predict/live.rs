@@ -10,20 +10,21 @@ use std::time::Duration;
 use rove::testing::LinePoller;
 use rove_session::predict::{LineMode, Settings};
 use rove_session::{Server, server};
-use rove_ssp::Time;
+use rove_ssp::{Machine, Time};
 use rove_term::{Screen, Size};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::cast::word;
-use super::ends::{self, End, Host, Person, Seat, text};
 use super::recorder::line_mode;
+use super::seat::{self, Seat, text};
 use super::typist::{Deal, Secrecy, Stroke, Typist};
 use crate::clock::Clock;
+use crate::ends::End;
 use crate::link::Profile;
 use crate::sys::spawn_on_pty;
-use crate::world::{Fault, NodeId, World};
+use crate::world::{Fault, Node, NodeId, World};
 
 /// A session to play.
 #[derive(Debug)]
@@ -96,19 +97,19 @@ pub fn play(scene: Scene) -> io::Result<Report> {
     while !typist.is_done() || clock.now() < last + TAIL {
         run_until(&mut world, clock.now())?;
         let now = world.now();
-        if world.node_mut(host).host().listen(now)? {
+        if world.node_mut(host).host_mut().listen(now)? {
             world.poke(host).map_err(failed)?;
         }
         while let Some(deal) = deal(&mut typist, &world, person, now)? {
-            world.node_mut(person).person().take(now, deal);
+            world.node_mut(person).person_mut().take(now, deal);
             world.poke(person).map_err(failed)?;
             last = now;
         }
-        world.node_mut(host).host().wait()?;
+        world.node_mut(host).host_mut().wait()?;
     }
-    let far = world.node_mut(host).host();
+    let far = world.node_mut(host).host_mut();
     let (modes, held) = (std::mem::take(&mut far.modes), std::mem::take(&mut far.held));
-    let end = world.node_mut(person).person();
+    let end = world.node_mut(person).person_mut();
     let mut report =
         Report { modes, last: end.seat.tty.screen().text(), ..std::mem::take(&mut end.report) };
     for guess in &end.guesses {
@@ -158,7 +159,7 @@ fn deal(
     person: NodeId,
     now: Time,
 ) -> io::Result<Option<Deal>> {
-    let End::Person(person) = world.node(person) else { return Ok(None) };
+    let person = world.node(person).person();
     if now < Time::ZERO + LEAD {
         return Ok(None);
     }
@@ -235,16 +236,19 @@ impl Watcher {
     }
 }
 
-impl Person for Watcher {
-    fn seat(&mut self) -> &mut Seat {
-        &mut self.seat
+impl Node for Watcher {
+    fn machine(&mut self) -> &mut dyn Machine {
+        &mut self.seat.client
     }
 
     // Keys follow the clock, not the world.
-    fn act(&mut self, _: Time) {}
+    fn turn(&mut self, _: Time) -> Result<(), Fault> {
+        Ok(())
+    }
 
-    fn look(&mut self, now: Time) {
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
         self.paint(now);
+        Ok(())
     }
 
     fn wake(&self) -> Option<Time> {
@@ -272,7 +276,7 @@ impl Stage {
         let (child, master) = spawn_on_pty(command, SIZE.rows, SIZE.cols)?;
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         Ok(Self {
-            server: ends::server(SIZE, Some(server::SCREEN_RATE)),
+            server: seat::server(SIZE, Some(server::SCREEN_RATE)),
             child,
             master,
             outgoing: VecDeque::new(),
@@ -351,12 +355,12 @@ impl Stage {
     }
 }
 
-impl Host for Stage {
-    fn server(&mut self) -> &mut Server {
+impl Node for Stage {
+    fn machine(&mut self) -> &mut dyn Machine {
         &mut self.server
     }
 
-    fn act(&mut self, now: Time) -> Result<(), Fault> {
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
         self.feed(now).map_err(|error| Fault::new(now, error.to_string()))
     }
 

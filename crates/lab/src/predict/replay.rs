@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use rove_session::Server;
 use rove_session::predict::Settings;
-use rove_ssp::{StateNum, Time};
+use rove_ssp::{Machine, StateNum, Time};
 use rove_term::{Screen, Size};
 
+use crate::ends::End;
 use crate::link::{Jitter, Profile};
-use crate::world::{Fault, NodeId, World};
+use crate::world::{Fault, Node, NodeId, World};
 
-use super::ends::{self, End, Host, Person, Seat};
 use super::judge::{Deed, ECHO_WAIT, Effect, Judge};
 use super::script::{Act, Script};
+use super::seat::{self, Seat};
 use super::trace::Trace;
 
 /// How a person types.
@@ -108,11 +109,11 @@ pub fn replay<'a>(
     world.connect(person_id, server_id, scenario.way(&scenario.up));
     world.connect(server_id, person_id, scenario.way(&scenario.down));
     world.run_until(end)?;
-    let host = world.node_mut(server_id).host();
+    let host = world.node_mut(server_id).host_mut();
     let (held, delivered) = (std::mem::take(&mut host.held), std::mem::take(&mut host.delivered));
     let acks = Acks { arrivals: host.server.endpoint().stats().states_received, ..host.acks };
     let mut judge =
-        std::mem::replace(&mut world.node_mut(person_id).person().judge, Judge::new(&[]));
+        std::mem::replace(&mut world.node_mut(person_id).person_mut().judge, Judge::new(&[]));
     held.iter().for_each(|(at, screen)| judge.held(*at, screen));
     delivered.iter().for_each(|at| judge.delivered(*at));
     settled(&world, person_id, server_id, end)?;
@@ -124,9 +125,7 @@ type Ends<'a> = End<Typing<'a>, Stage>;
 
 /// With all keys acknowledged, the user sees the server's screen.
 fn settled(world: &World<Ends<'_>>, person: NodeId, host: NodeId, end: Time) -> Result<(), Fault> {
-    let (End::Person(person), End::Host(host)) = (world.node(person), world.node(host)) else {
-        return Err(Fault::new(end, "the ends changed places"));
-    };
+    let (person, host) = (world.node(person).person(), world.node(host).host());
     let (shown, real) = (person.seat.tty.screen(), host.server.screen());
     let at = |screen: &Screen| (screen.cursor().row, screen.cursor().col);
     if shown.text() != real.text() || at(shown) != at(real) {
@@ -196,12 +195,12 @@ impl<'a> Typing<'a> {
     }
 }
 
-impl Person for Typing<'_> {
-    fn seat(&mut self) -> &mut Seat {
-        &mut self.seat
+impl Node for Typing<'_> {
+    fn machine(&mut self) -> &mut dyn Machine {
+        &mut self.seat.client
     }
 
-    fn act(&mut self, now: Time) {
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
         self.notice_frame(now);
         while self.typed.get(self.next).is_some_and(|at| *at <= now) {
             let state = self.seat.client.endpoint().sent_num().next();
@@ -210,11 +209,13 @@ impl Person for Typing<'_> {
             self.next += 1;
             self.paint(now);
         }
+        Ok(())
     }
 
-    fn look(&mut self, now: Time) {
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
         self.notice_frame(now);
         self.paint(now);
+        Ok(())
     }
 
     fn wake(&self) -> Option<Time> {
@@ -237,7 +238,7 @@ struct Stage {
 impl Stage {
     fn new(trace: &Trace) -> Self {
         Self {
-            server: ends::server(trace.size, None),
+            server: seat::server(trace.size, None),
             script: Script::new(&trace.events),
             held: Vec::new(),
             delivered: Vec::new(),
@@ -246,26 +247,14 @@ impl Stage {
             states: (0, Time::ZERO),
         }
     }
-
-    /// Counts datagrams without a diff: one soon after a state acknowledges that, any other keeps the path alive.
-    fn count(&mut self, now: Time) {
-        let stats = self.server.endpoint().stats();
-        if stats.states_received != self.states.0 {
-            self.states = (stats.states_received, now);
-        }
-        if stats.acks_sent > self.bare && now.since(self.states.1) <= ACK_SOON {
-            self.acks.alone += stats.acks_sent - self.bare;
-        }
-        self.bare = stats.acks_sent;
-    }
 }
 
-impl Host for Stage {
-    fn server(&mut self) -> &mut Server {
+impl Node for Stage {
+    fn machine(&mut self) -> &mut dyn Machine {
         &mut self.server
     }
 
-    fn act(&mut self, now: Time) -> Result<(), Fault> {
+    fn turn(&mut self, now: Time) -> Result<(), Fault> {
         let mut octets = Vec::new();
         while self.server.pending_input() > 0 {
             self.server.poll_input(&mut octets);
@@ -285,8 +274,17 @@ impl Host for Stage {
         Ok(())
     }
 
-    fn settle(&mut self, now: Time) {
-        self.count(now);
+    /// Counts datagrams without a diff: one soon after a state acknowledges that, any other keeps the path alive.
+    fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        let stats = self.server.stats();
+        if stats.states_received != self.states.0 {
+            self.states = (stats.states_received, now);
+        }
+        if stats.acks_sent > self.bare && now.since(self.states.1) <= ACK_SOON {
+            self.acks.alone += stats.acks_sent - self.bare;
+        }
+        self.bare = stats.acks_sent;
+        Ok(())
     }
 
     fn wake(&self) -> Option<Time> {

@@ -3,8 +3,8 @@
 use rove_session::predict::Rule;
 use rove_term::{Screen, width};
 
-use super::ends::text;
 use super::judge::{Deed, Effect};
+use super::seat::text;
 
 /// All of them, and their names in tables.
 pub(crate) const ALL: [(Rule, &str); 13] = [

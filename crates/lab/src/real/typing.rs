@@ -5,13 +5,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use rove_term::{Screen, Size, Terminal, Width};
+use rove_term::{Screen, Size, Terminal};
 
 use super::contender::Contender;
 use super::stage::{Setup, Stage};
 use crate::net::scenario::Scenario;
 use crate::predict::cast::Writer;
 use crate::predict::judge::{Deed, Effect, Judge, deeds};
+use crate::predict::seat::text;
 use crate::predict::trace::{Kind, Trace};
 use crate::rng::{Chance, Rng};
 use crate::scratch::Scratch;
@@ -153,8 +154,6 @@ pub(crate) struct Seen {
     pub unseen: usize,
     /// Whether the client ended before: keys unseen by then stay unseen.
     pub ended: bool,
-    /// Keys that the effect of was only an echo in place.
-    pub echoed: usize,
     /// Graphemes shown that the server never held there about that time: wrong predictions, and where they stood.
     pub wrong: Vec<(u16, u16)>,
 }
@@ -211,7 +210,6 @@ pub(crate) fn type_keys(
         if deed.effect == Effect::None {
             continue;
         }
-        seen.echoed += usize::from(matches!(deed.effect, Effect::InPlace { .. }));
         seen.unseen += usize::from(latency.is_none());
         let latency = latency.unwrap_or(over.saturating_sub(due(deed)));
         seen.latencies.push(latency.as_secs_f64() * 1e3);
@@ -273,20 +271,12 @@ fn changed(before: &Screen, after: &Screen, mut tell: impl FnMut((u16, u16), Str
             continue;
         }
         for col in 0..after.size().cols {
-            let text = text(after, row, col);
-            if text != self::text(before, row, col) {
-                tell((row, col), text);
+            let now = text(after, row, col);
+            if now != text(before, row, col) {
+                tell((row, col), now);
             }
         }
     }
-}
-
-fn text(screen: &Screen, row: u16, col: u16) -> String {
-    let mut text = String::new();
-    if let Some(cell) = screen.cell(row, col).filter(|cell| cell.width() != Width::Tail) {
-        screen.pool().push_text(cell, &mut text);
-    }
-    text
 }
 
 /// The least time between two keys of a person.
