@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use rove_ssp::Time;
-use rustix::event::{Timespec, poll};
+
+use crate::process::wait_ready;
 
 /// A clock that starts at [`Time::ZERO`] when it is made.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +46,8 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            let limit =
-                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
             // A signal ends the sleep early; the clock then says how much is left.
-            let _ = poll(&mut [], Some(&limit));
+            let _ = wait_ready(&mut [], Some(left));
         }
     }
 }

@@ -7,15 +7,16 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
 
+use crate::process::{read_terminal, wait_ready};
 use crate::sys::{set_window_size, spawn_on_pty};
 
 /// One entry of a record.
@@ -138,18 +139,22 @@ pub(crate) fn run(path: &Path, program: &[OsString]) -> io::Result<i32> {
     command.args(arguments);
     let (child, master) = spawn_on_pty(command, size.ws_row, size.ws_col)?;
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
-    let mut tee =
-        Tee { record: File::create(path)?, child, master, size: (size.ws_row, size.ws_col) };
+    let mut tee = Tee {
+        record: File::create(path)?,
+        child,
+        master: master.into(),
+        size: (size.ws_row, size.ws_col),
+    };
     tee.write(Entry::Parent(parent))?;
     tee.write(Entry::Size(tee.size.0, tee.size.1))?;
-    tee.pass_on(b"\x1b[0m\x1b[H\x1b[2J".to_vec())?;
+    tee.pass_on(b"\x1b[0m\x1b[H\x1b[2J")?;
     tee.run()
 }
 
 struct Tee {
     record: File,
     child: Child,
-    master: OwnedFd,
+    master: File,
     size: (u16, u16),
 }
 
@@ -186,11 +191,7 @@ impl Tee {
             PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stdin, wanted),
         ];
-        match poll(&mut watched, Some(&SIZE_POLL)) {
-            Ok(_) => {}
-            Err(Errno::INTR) => return Ok((false, false)),
-            Err(error) => return Err(error.into()),
-        }
+        wait_ready(&mut watched, Some(SIZE_POLL))?;
         let [output, input] = watched.map(|fd| !fd.revents().is_empty());
         Ok((input && stdin_open, output))
     }
@@ -209,42 +210,26 @@ impl Tee {
     /// Whether there may be more.
     fn pass_input(&mut self) -> io::Result<bool> {
         let mut buffer = [0; CHUNK_BYTES];
-        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
-            Ok(0) | Err(Errno::IO) => Ok(false),
-            Ok(length) => {
-                let mut rest = &buffer[..length];
-                while !rest.is_empty() {
-                    let written = rustix::io::write(&self.master, rest)?;
-                    rest = &rest[written..];
-                }
-                Ok(true)
-            }
-            Err(Errno::INTR) => Ok(true),
-            Err(error) => Err(error.into()),
-        }
+        let length = read_terminal(rustix::stdio::stdin(), &mut buffer)?;
+        self.master.write_all(&buffer[..length.unwrap_or(0)])?;
+        Ok(length.is_some())
     }
 
     /// Whether there may be more.
     fn pass_output(&mut self) -> io::Result<bool> {
         let mut buffer = [0; CHUNK_BYTES];
-        match rustix::io::read(&self.master, &mut buffer) {
-            Ok(0) | Err(Errno::IO) => Ok(false),
-            Ok(length) => {
-                self.pass_on(buffer[..length].to_vec())?;
-                Ok(true)
-            }
-            Err(Errno::INTR) => Ok(true),
-            Err(error) => Err(error.into()),
+        let length = read_terminal(&self.master, &mut buffer)?;
+        if let Some(length @ 1..) = length {
+            self.pass_on(&buffer[..length])?;
         }
+        Ok(length.is_some())
     }
 
     /// The record first, so that output on the screen is always recorded.
-    fn pass_on(&mut self, octets: Vec<u8>) -> io::Result<()> {
-        let entry = Entry::Output(octets);
-        self.write(entry.clone())?;
-        let Entry::Output(octets) = entry else { return Ok(()) };
+    fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.write(Entry::Output(octets.to_vec()))?;
         let mut stdout = io::stdout().lock();
-        stdout.write_all(&octets)?;
+        stdout.write_all(octets)?;
         stdout.flush()
     }
 
@@ -254,7 +239,7 @@ impl Tee {
 }
 
 /// How often the window size is looked at: every 10 ms, well below any wait of a test.
-const SIZE_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+const SIZE_POLL: Duration = Duration::from_millis(10);
 
 /// One read; a pty hands out at most 4 KiB at a time.
 const CHUNK_BYTES: usize = 4_096;

@@ -17,10 +17,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rove_ssp::Time;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use crate::clock::Clock;
 use crate::link::{Counters, Delivery, Link, Profile};
+use crate::process::wait_ready;
 use crate::rng::Rng;
 
 /// How a relay starts.
@@ -243,10 +244,6 @@ impl Worker {
     /// Sleeps until a socket is readable, a command came, or a datagram is due.
     fn wait(&self) -> io::Result<()> {
         let timeout = self.due.peek().map(|Reverse(due)| due.at.since(self.clock.now()));
-        let timeout = timeout.map(|span| Timespec {
-            tv_sec: span.as_secs() as i64,
-            tv_nsec: i64::from(span.subsec_nanos()),
-        });
         let mut watched = vec![
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
@@ -254,10 +251,8 @@ impl Worker {
         for flow in self.flows.values() {
             watched.push(PollFd::from_borrowed_fd(flow.upstream.as_fd(), PollFlags::IN));
         }
-        match poll(&mut watched, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        wait_ready(&mut watched, timeout)?;
+        Ok(())
     }
 
     fn obey(&mut self) -> io::Result<()> {

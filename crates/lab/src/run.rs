@@ -11,12 +11,12 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use rove_term::{Dialect, Screen, Size, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::clock::Clock;
+use crate::process::{Owned, read_terminal, wait_ready};
 use crate::sys::{set_window_size, spawn_on_pty};
 
 /// A program that is killed after this many seconds: its status is 124 then, and 127 if there is no such program
@@ -30,7 +30,7 @@ pub fn limited(program: impl AsRef<OsStr>, seconds: u32) -> Command {
 /// A program on a pty, and the terminal that shows it. Killed when dropped.
 #[derive(Debug)]
 pub struct Program {
-    child: Child,
+    child: Owned,
     master: OwnedFd,
     terminal: Terminal,
     /// Typed, and not yet taken by the pty. Held by the callers: they type lines, not files.
@@ -81,9 +81,9 @@ impl Program {
 
     /// One that was started on the terminal of this master.
     pub fn adopt(child: Child, master: OwnedFd, terminal: Terminal) -> io::Result<Program> {
-        fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
+        ioctl_fionbio(&master, true)?;
         Ok(Program {
-            child,
+            child: Owned(child),
             master,
             terminal,
             outgoing: VecDeque::new(),
@@ -194,29 +194,23 @@ impl Program {
         // A closed terminal is always "ready"; its program's end is then all there is to wait for.
         let mut watched = [PollFd::new(&self.master, wanted)];
         let watched = if self.closed { &mut watched[..0] } else { &mut watched[..] };
-        match poll(watched, Some(&timespec(at_most))) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        wait_ready(watched, Some(at_most))?;
+        Ok(())
     }
 
     fn read_all(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 * 1_024];
         for _ in 0..PUMP_READS_MAX {
-            match rustix::io::read(&self.master, &mut buffer) {
-                Ok(0) | Err(Errno::IO) => {
-                    self.closed = true;
-                    break;
-                }
-                Ok(length) => {
-                    self.output_bytes += length as u64;
-                    self.terminal.advance(&buffer[..length]);
-                    self.outgoing.extend(self.terminal.take_replies());
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            let Some(length) = read_terminal(&self.master, &mut buffer)? else {
+                self.closed = true;
+                break;
+            };
+            if length == 0 {
+                break;
             }
+            self.output_bytes += length as u64;
+            self.terminal.advance(&buffer[..length]);
+            self.outgoing.extend(self.terminal.take_replies());
         }
         Ok(())
     }
@@ -232,14 +226,6 @@ impl Program {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to kill, and waiting only reaps it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -270,8 +256,7 @@ impl Stranger {
     /// Whether it runs.
     pub fn is_alive(&self) -> bool {
         let mut watched = [PollFd::from_borrowed_fd(self.handle.as_fd(), PollFlags::IN)];
-        let ready = poll(&mut watched, Some(&timespec(Duration::ZERO)));
-        matches!(ready, Ok(0)) || matches!(ready, Err(Errno::INTR))
+        matches!(wait_ready(&mut watched, Some(Duration::ZERO)), Ok(0))
     }
 
     /// Asks it to end.
@@ -299,10 +284,8 @@ impl Drop for Stranger {
 
 /// Lets others run for a moment, for waits on what cannot be polled.
 pub fn look_again_later() -> io::Result<()> {
-    match poll(&mut [], Some(&timespec(PUMP))) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    wait_ready(&mut [], Some(PUMP))?;
+    Ok(())
 }
 
 /// How long a wait sleeps before it looks again at a condition that it cannot poll.
@@ -310,10 +293,6 @@ pub const PUMP: Duration = Duration::from_millis(10);
 
 /// Reads in one pump: a program that floods does not keep its watcher from looking.
 const PUMP_READS_MAX: usize = 64;
-
-fn timespec(span: Duration) -> Timespec {
-    Timespec { tv_sec: span.as_secs() as i64, tv_nsec: i64::from(span.subsec_nanos()) }
-}
 
 #[cfg(test)]
 mod tests {

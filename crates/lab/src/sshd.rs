@@ -11,13 +11,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::process::Owned;
 use crate::run::{Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
 
 /// A running sshd.
 #[derive(Debug)]
 pub struct Sshd {
-    child: Child,
+    /// Its children end with the connections they serve; the listener ends when this is dropped.
+    _child: Owned,
     port: u16,
     /// Before the directory: users go first, then their homes.
     users: Vec<User>,
@@ -108,12 +110,10 @@ impl Sshd {
         fs::set_permissions(scratch.join("user_key.pub"), fs::Permissions::from_mode(0o644))?;
         for _ in 0..START_TRIES {
             let port = free_port()?;
-            let mut child = start_on(&scratch, port)?;
+            let mut child = Owned(start_on(&scratch, port)?);
             if answers(&mut child, port)? {
-                return Ok(Sshd { child, port, scratch, users: Vec::new() });
+                return Ok(Sshd { _child: child, port, scratch, users: Vec::new() });
             }
-            child.kill()?;
-            child.wait()?;
             // Otherwise another process took the port between our look and its bind.
         }
         Err(io::Error::other(format!("sshd does not start: {}", log_in(&scratch))))
@@ -157,14 +157,6 @@ impl Sshd {
     /// Its log.
     pub fn log(&self) -> String {
         log_in(&self.scratch)
-    }
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        // Its children end with the connections they serve; the listener ends now.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -18,11 +18,12 @@ use rove_ssp::{
     Timing,
 };
 use rove_term::{Dialect, Screen, Size, project};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::Clock;
+use crate::process::wait_ready;
+use crate::run::Stranger;
 use crate::scratch::Scratch;
 
 /// The screen as stock's frames make it, and the newest frame.
@@ -82,7 +83,7 @@ pub struct Stock {
     clock: Clock,
     endpoint: Endpoint<Input, Shown>,
     socket: UdpSocket,
-    server: Pid,
+    _server: Stranger,
     /// The program's output to its terminal.
     feed: File,
     /// The terminal's answers to the program.
@@ -134,7 +135,7 @@ impl Stock {
             endpoint: Endpoint::new(clock.now(), config),
             clock,
             socket,
-            server,
+            _server: server,
             feed,
             replies,
             answered: Vec::new(),
@@ -183,18 +184,11 @@ impl Stock {
     /// # Errors
     /// If it does not hold in time, or the server has gone.
     pub fn wait_for(&mut self, what: &str, condition: impl Fn(&Stock) -> bool) -> io::Result<()> {
-        let until = self.clock.now() + LIMIT;
-        while !condition(self) {
-            if self.over {
-                return Err(io::Error::other(format!("the server ended before {what}")));
-            }
-            if self.clock.now() >= until {
-                let text = format!("not in time: {what}\n{:#?}", self.screen().text());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-            }
-            self.turn(until)?;
+        if self.wait_at_most(LIMIT, condition)? {
+            return Ok(());
         }
-        Ok(())
+        let text = format!("not in time: {what}\n{:#?}", self.screen().text());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
     /// Goes on until the condition holds, but not beyond a limit of time; `what` names the condition.
@@ -231,10 +225,9 @@ impl Stock {
         }
         let wake = self.endpoint.poll_timeout().map_or(until, |at| at.min(until));
         let span = wake.since(now).max(Duration::from_millis(1));
-        let limit = Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() };
         let mut watched =
             [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.replies, PollFlags::IN)];
-        poll(&mut watched, Some(&limit))?;
+        wait_ready(&mut watched, Some(span))?;
         self.receive()?;
         let mut buffer = [0; 4096];
         loop {
@@ -287,15 +280,8 @@ impl Stock {
     }
 }
 
-impl Drop for Stock {
-    fn drop(&mut self) {
-        // Already gone is as good.
-        let _ = kill_process(self.server, Signal::KILL);
-    }
-}
-
 /// Starts a server; its port, its key and its process.
-pub(crate) fn launch(mut command: Command) -> io::Result<(u16, Key, Pid)> {
+pub(crate) fn launch(mut command: Command) -> io::Result<(u16, Key, Stranger)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let broken = |what: &str| io::Error::other(format!("mosh-server: {what}"));
@@ -316,12 +302,12 @@ pub(crate) fn launch(mut command: Command) -> io::Result<(u16, Key, Pid)> {
     for line in BufReader::new(stderr).lines() {
         let line = line?;
         let number = line.split("detached, pid = ").nth(1).and_then(|rest| rest.split(']').next());
-        pid = pid.or(number.and_then(|number| Pid::from_raw(number.parse().ok()?)));
+        pid = pid.or(number.and_then(|number| number.parse().ok()));
         said += &line;
     }
     child.wait()?;
     let (port, key) = connect.ok_or_else(|| broken(&said))?;
-    Ok((port, key, pid.ok_or_else(|| broken(&said))?))
+    Ok((port, key, Stranger::open(pid.ok_or_else(|| broken(&said))?)?))
 }
 
 /// Where two screens differ, as a stock client holds them: cells, ends of rows, cursor, pen, modes and titles.

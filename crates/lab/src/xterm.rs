@@ -6,17 +6,18 @@
 
 use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::pty::ptsname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::clock::Clock;
+use crate::process::Owned;
 use crate::scratch::Scratch;
+use crate::sys::open_pty;
 
 /// How long an xterm may take to start or to answer.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -57,7 +58,7 @@ const RESET: &str = "\x18\x1b\\\x1bc\x1b[65;1\"p\x1b[?41l\x1b[?95l\x1b[?45l\x1b[
 /// An X server without a screen. Killed when dropped.
 #[derive(Debug)]
 struct Display {
-    child: Child,
+    _child: Owned,
     number: u32,
     _scratch: Scratch,
 }
@@ -65,7 +66,7 @@ struct Display {
 impl Display {
     fn start() -> io::Result<Display> {
         let scratch = Scratch::new()?;
-        let mut child = Command::new("Xvfb")
+        let child = Command::new("Xvfb")
             .args([
                 "-displayfd",
                 "1",
@@ -81,26 +82,15 @@ impl Display {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
+        let mut child = Owned(child);
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line)?;
         }
-        match line.trim().parse() {
-            Ok(number) => Ok(Display { child, number, _scratch: scratch }),
-            Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(io::Error::other(format!("Xvfb says {line:?} instead of its display")))
-            }
-        }
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let number = line.trim().parse();
+        let number = number
+            .map_err(|_| io::Error::other(format!("Xvfb says {line:?} instead of its display")))?;
+        Ok(Display { _child: child, number, _scratch: scratch })
     }
 }
 
@@ -132,7 +122,7 @@ pub struct Look {
 /// An xterm. Killed when dropped.
 #[derive(Debug)]
 pub struct Xterm {
-    child: Child,
+    child: Owned,
     slave: OwnedFd,
     unread: Vec<u8>,
     _display: Display,
@@ -145,12 +135,9 @@ impl Xterm {
     /// If xterm or Xvfb is missing or does not start.
     pub fn start() -> io::Result<Xterm> {
         let display = Display::start()?;
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        grantpt(&master)?;
-        unlockpt(&master)?;
+        let (master, slave) = open_pty(24, 80)?;
+        ioctl_fionbio(&slave, true)?;
         let name = ptsname(&master, Vec::new())?;
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let slave = rustix::fs::open(&name, flags, Mode::empty())?;
         let mut raw = tcgetattr(&slave)?;
         raw.make_raw();
         tcsetattr(&slave, OptionalActions::Now, &raw)?;
@@ -173,7 +160,7 @@ impl Xterm {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut xterm = Xterm { child, slave, unread: Vec::new(), _display: display };
+        let mut xterm = Xterm { child: Owned(child), slave, unread: Vec::new(), _display: display };
         // First it tells the number of its window.
         xterm.read_until(|unread| unread.contains(&b'\n'))?;
         xterm.unread.clear();
@@ -320,14 +307,6 @@ impl Xterm {
             Err(Errno::INTR) => Ok(PollFlags::empty()),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-impl Drop for Xterm {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rove_ssp::Time;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use super::lateness::{Late, Lateness};
@@ -23,6 +23,7 @@ use super::scenario::Course;
 use crate::capture::Tape;
 use crate::clock::Clock;
 use crate::link::{Counters, Link, Profile};
+use crate::process::wait_ready;
 use crate::relay::Direction;
 use crate::rng::Rng;
 
@@ -325,18 +326,11 @@ impl Worker {
             std::hint::spin_loop();
             return Ok(());
         }
-        let timeout = left.map(|left| left.saturating_sub(SPIN)).map(|left| Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        });
         let mut watched = [
             PollFd::from_borrowed_fd(self.parts.from.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
         ];
-        match poll(&mut watched, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        wait_ready(&mut watched, left.map(|left| left.saturating_sub(SPIN)))?;
         let mut drain = [0; 64];
         if !watched[1].revents().is_empty() {
             while matches!(self.woken.read(&mut drain), Ok(1..)) {}

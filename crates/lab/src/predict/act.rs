@@ -3,10 +3,8 @@
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use clap::Args;
@@ -14,6 +12,7 @@ use clap::Args;
 use super::script::{Act, Script};
 use super::trace::Trace;
 use crate::clock::Clock;
+use crate::process::{read_terminal, wait_ready};
 
 /// Sent to the observer for each key that reached the terminal.
 pub(crate) const TOLD_KEY: u8 = b'k';
@@ -72,21 +71,12 @@ pub(crate) fn run(flags: &ActFlags) -> io::Result<i32> {
             }
         }
         let wait = script.due().map(|due| due.since(clock.now()));
-        let wait = wait.map(|span: Duration| Timespec {
-            tv_sec: span.as_secs() as i64,
-            tv_nsec: span.subsec_nanos().into(),
-        });
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], wait.as_ref()) {
-            Ok(0) | Err(Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
+        if wait_ready(&mut [PollFd::new(&stdin, PollFlags::IN)], wait)? == 0 {
+            continue;
         }
-        let mut buffer = [0; 1024];
-        match rustix::io::read(stdin, &mut buffer) {
-            Ok(0) | Err(Errno::IO) => return Ok(0),
-            Ok(length) => script.arrived(length),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        match read_terminal(stdin, &mut [0; 1024])? {
+            None => return Ok(0),
+            Some(length) => script.arrived(length),
         }
         for _ in told..script.delivered() {
             tell(TOLD_KEY)?;

@@ -21,7 +21,6 @@ use rove_ssp::{
     StateNum, Time, Timing,
 };
 use rove_term::Terminal;
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::act::{ActFlags, TOLD_KEY, TOLD_OUTPUT};
 use super::judge::{self, Deed, Judge, Tally};
@@ -30,7 +29,7 @@ use super::trace::{Kind, Trace};
 use super::{HEADER, PathWord, Rows, line};
 use crate::clock::Clock;
 use crate::relay::{self, Direction, Relay};
-use crate::run::Program;
+use crate::run::{Program, Stranger};
 use crate::scratch::Scratch;
 use crate::stock::{PORTS, launch};
 
@@ -196,7 +195,7 @@ struct Stage<'a> {
     client: Program,
     /// How much the client had written at the last look.
     looked: u64,
-    server: Pid,
+    _server: Stranger,
     taps: Receiver<(Direction, Vec<u8>)>,
     /// Receives the client's datagrams.
     keys: DatagramTap<View, Input>,
@@ -286,7 +285,7 @@ impl<'a> Stage<'a> {
             clock,
             client,
             looked: 0,
-            server,
+            _server: server,
             taps,
             keys: DatagramTap::new(
                 Role::Server,
@@ -386,13 +385,6 @@ impl<'a> Stage<'a> {
             self.looked = self.client.output_bytes();
             self.judge.paint(self.clock.now(), self.client.screen());
         }
-    }
-}
-
-impl Drop for Stage<'_> {
-    fn drop(&mut self) {
-        // Already gone is as good.
-        let _ = kill_process(self.server, Signal::KILL);
     }
 }
 

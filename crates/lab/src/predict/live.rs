@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use rove::testing::LinePoller;
@@ -12,9 +12,8 @@ use rove_session::predict::{LineMode, Settings};
 use rove_session::{Server, server};
 use rove_ssp::{Machine, Time};
 use rove_term::{Screen, Size};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, ioctl_fionbio};
 
 use super::cast::word;
 use super::recorder::line_mode;
@@ -23,6 +22,7 @@ use super::typist::{Deal, Secrecy, Stroke, Typist};
 use crate::clock::Clock;
 use crate::ends::End;
 use crate::link::Profile;
+use crate::process::{Owned, read_terminal, wait_ready};
 use crate::sys::spawn_on_pty;
 use crate::world::{Fault, Node, NodeId, World};
 
@@ -67,7 +67,7 @@ pub(crate) const ECHOED: Duration = Duration::from_secs(2);
 pub(crate) const SHELL: &str = "shell";
 
 /// How often the program's terminal is looked at.
-const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+const TURN: Duration = Duration::from_millis(1);
 
 /// No key before the session is up, as in the replays.
 const LEAD: Duration = Duration::from_secs(4);
@@ -259,7 +259,7 @@ impl Node for Watcher {
 /// The far end: the server, and a program on a terminal. Killed when dropped.
 struct Stage {
     server: Server,
-    child: Child,
+    _child: Owned,
     master: OwnedFd,
     /// For the program, and not yet taken by its terminal. Held by the scripts, which type lines.
     outgoing: VecDeque<u8>,
@@ -274,10 +274,10 @@ struct Stage {
 impl Stage {
     fn start(command: Command) -> io::Result<Self> {
         let (child, master) = spawn_on_pty(command, SIZE.rows, SIZE.cols)?;
-        fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
+        ioctl_fionbio(&master, true)?;
         Ok(Self {
             server: seat::server(SIZE, Some(server::SCREEN_RATE)),
-            child,
+            _child: Owned(child),
             master,
             outgoing: VecDeque::new(),
             watch: LinePoller::new(),
@@ -294,17 +294,16 @@ impl Stage {
             return Ok(false);
         }
         let mut buffer = [0; CHUNK_BYTES];
-        match rustix::io::read(&self.master, &mut buffer) {
-            Ok(0) | Err(Errno::IO) => self.left = true,
-            Ok(length) => {
+        match read_terminal(&self.master, &mut buffer)? {
+            None => self.left = true,
+            Some(0) => {}
+            Some(length) => {
                 self.look(now);
                 self.watch.stir(now);
                 self.server.handle_output(now, &buffer[..length]);
                 self.held.push((now, self.server.screen().clone()));
                 return Ok(true);
             }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
         }
         let due = self.watch.next().is_some_and(|next| next <= now);
         if due {
@@ -348,10 +347,8 @@ impl Stage {
     fn wait(&self) -> io::Result<()> {
         let mut watched = [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
         let watched = if self.left { &mut watched[..0] } else { &mut watched[..] };
-        match poll(watched, Some(&TURN)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        wait_ready(watched, Some(TURN))?;
+        Ok(())
     }
 }
 
@@ -366,14 +363,6 @@ impl Node for Stage {
 
     fn wake(&self) -> Option<Time> {
         None
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

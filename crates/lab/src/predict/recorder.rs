@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -14,13 +14,13 @@ use clap::Args;
 use rove_session::predict::LineMode;
 use rove_ssp::Time;
 use rove_term::{Dialect, Size, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::cast::Writer;
 use super::typist::{Deal, Typist};
 use crate::clock::Clock;
+use crate::process::{read_terminal, wait_ready};
 use crate::sys::spawn_on_pty;
 
 /// Records a session: asciicast v2 with what was typed (`i`) and each change of the terminal line (`x`)
@@ -40,7 +40,7 @@ pub(crate) struct RecordFlags {
 }
 
 /// How often the terminal line is looked at; a program takes longer from setting it to prompting for hidden text.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+const LOOK: Duration = Duration::from_millis(1);
 
 /// One read; a pty hands out at most 4 KiB at a time.
 const CHUNK_BYTES: usize = 4_096;
@@ -102,7 +102,7 @@ pub(crate) fn line_mode(terminal: impl AsFd) -> io::Result<LineMode> {
 struct Recorder {
     clock: Clock,
     child: Child,
-    master: OwnedFd,
+    master: File,
     cast: Writer<BufWriter<File>>,
 }
 
@@ -111,7 +111,7 @@ impl Recorder {
         let cast = Writer::new(out, size, title)?;
         let clock = Clock::start();
         let (child, master) = spawn_on_pty(command, size.rows, size.cols)?;
-        Ok(Self { clock, child, master, cast })
+        Ok(Self { clock, child, master: master.into(), cast })
     }
 
     /// A script types; its terminal answers the program.
@@ -150,14 +150,13 @@ impl Recorder {
             stdout.flush()?;
             let stdin = rustix::stdio::stdin();
             let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
-            if !matches!(poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..)) {
+            if wait_ready(&mut watched, Some(Duration::ZERO))? == 0 {
                 continue;
             }
-            match rustix::io::read(stdin, &mut keys) {
-                Ok(0) | Err(Errno::IO) => break,
-                Ok(length) => self.press(&keys[..length])?,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            match read_terminal(stdin, &mut keys)? {
+                None => break,
+                Some(0) => {}
+                Some(length) => self.press(&keys[..length])?,
             }
         }
         self.finish()
@@ -168,37 +167,22 @@ impl Recorder {
         let input = rustix::stdio::stdin();
         let mut watched = vec![PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
         watched.extend(stdin.map(|()| PollFd::from_borrowed_fd(input, PollFlags::IN)));
-        match poll(&mut watched, Some(&LOOK)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        wait_ready(&mut watched, Some(LOOK))?;
         let readable = !watched[0].revents().is_empty();
         self.note_line()?;
         if !readable {
             return Ok(Some(Vec::new()));
         }
         let mut buffer = [0; CHUNK_BYTES];
-        match rustix::io::read(&self.master, &mut buffer) {
-            Ok(0) | Err(Errno::IO) => Ok(None),
-            Ok(length) => {
-                let at = self.clock.elapsed();
-                self.cast.output(at, &buffer[..length])?;
-                Ok(Some(buffer[..length].to_vec()))
-            }
-            Err(Errno::INTR) => Ok(Some(Vec::new())),
-            Err(error) => Err(error.into()),
-        }
+        let Some(length) = read_terminal(&self.master, &mut buffer)? else { return Ok(None) };
+        self.cast.output(self.clock.elapsed(), &buffer[..length])?;
+        Ok(Some(buffer[..length].to_vec()))
     }
 
     fn press(&mut self, octets: &[u8]) -> io::Result<()> {
         self.note_line()?;
         self.cast.key(self.clock.elapsed(), octets)?;
-        let mut rest = octets;
-        while !rest.is_empty() {
-            let written = rustix::io::write(&self.master, rest)?;
-            rest = &rest[written..];
-        }
-        Ok(())
+        self.master.write_all(octets)
     }
 
     fn note_line(&mut self) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rove_term::{Dialect, Size, Terminal};
@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::demo::{path_with, rove_program, shell_word};
 use crate::net::scenario::Scenario;
 use crate::net::{End, FAR, Net};
+use crate::process::Owned;
 use crate::run::{Program, Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
 use crate::sys::open_pty;
@@ -28,7 +29,7 @@ pub(crate) struct Stage {
     pub net: Net,
     /// Where the client is.
     at: End,
-    sshd: Option<Child>,
+    sshd: Option<Owned>,
     networks: Networks,
     /// The path's scenario once it begins.
     path: Scenario,
@@ -186,10 +187,7 @@ fn parent(pid: u32) -> Option<u32> {
 impl Drop for Stage {
     fn drop(&mut self) {
         let _ = self.client.kill();
-        if let Some(sshd) = &mut self.sshd {
-            let _ = sshd.kill();
-            let _ = sshd.wait();
-        }
+        drop(self.sshd.take());
         for end in [End::Near, End::Far] {
             for pid in self.networks.processes(end).unwrap_or_default() {
                 // It may have ended by itself.
@@ -212,7 +210,7 @@ pub(crate) struct Shell<'a> {
 /// Networks in which a session is about to start.
 struct Prepared {
     net: Net,
-    sshd: Option<Child>,
+    sshd: Option<Owned>,
     networks: Networks,
     path: Scenario,
     scratch: Scratch,
@@ -332,7 +330,7 @@ fn start_client(net: &Net, at: End, command: &Command, size: Size) -> io::Result
 }
 
 /// An sshd at the far end that lets this user in, and a client's configuration for it.
-fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Result<Child> {
+fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Result<Owned> {
     if !lets_log_in() {
         return Err(io::Error::other("an sshd that lets users in needs root"));
     }
@@ -383,7 +381,7 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     let mut command = Command::new(daemon);
     command.args(["-D", "-f"]).arg(scratch.join("sshd_config")).arg("-E").arg(scratch.join("log"));
     command.stdin(Stdio::null());
-    let mut child = net.within(End::Far, move || command.spawn())?;
+    let mut child = Owned(net.within(End::Far, move || command.spawn())?);
     let clock = Clock::start();
     while clock.elapsed() < START_MAX {
         let table = fs::read_to_string(format!("/proc/{}/net/tcp", child.id())).unwrap_or_default();
@@ -395,7 +393,6 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
         }
         look_again_later()?;
     }
-    let _ = child.kill();
     let log = fs::read_to_string(scratch.join("log")).unwrap_or_default();
     Err(io::Error::other(format!("sshd does not start: {log}")))
 }
