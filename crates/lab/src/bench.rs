@@ -16,6 +16,8 @@ use crate::demo::rove_program;
 use crate::flood::Kind;
 use crate::link::Profile;
 use crate::pair::{Make, Pair, Setup, Watch};
+use crate::proc::{cpu_seconds, field};
+use crate::real::outcome;
 use crate::stats::Summary;
 use crate::sys::spawn_on_pty;
 
@@ -143,9 +145,14 @@ fn memory(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
     pair.wait_for("rest", LIMIT, |_| clock.elapsed() > Duration::from_secs(5))?;
     let [client, server] = ends(pair)?;
     let mut values = Vec::new();
-    for (pid, names) in [(client, CLIENT_MEMORY), (server, SERVER_MEMORY)] {
-        for (quantity, key) in names {
-            values.push((quantity, field(&format!("/proc/{pid}/smaps_rollup"), key)?));
+    for (pid, names) in [
+        (client, ["client, resident", "client, its own (private dirty)"]),
+        (server, ["server, resident", "server, its own (private dirty)"]),
+    ] {
+        for (name, key) in names.into_iter().zip(["Rss:", "Private_Dirty:"]) {
+            let quantity = Quantity { name, unit: "KiB", at: At::All };
+            let kib = field(format!("/proc/{pid}/smaps_rollup"), key);
+            values.push((quantity, there(key, kib.and_then(|kib| kib.parse().ok()))?));
         }
     }
     Ok(values)
@@ -165,23 +172,19 @@ fn throughput(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
     }
     fs::write(pair.home().join("big.txt"), &text)?;
     let megabytes = text.len() as f64 / 1e6;
-    let [client, server] = ends(pair)?;
-    let before = [cpu_seconds(client)?, cpu_seconds(server)?];
+    let ends = ends(pair)?;
+    let before = cpu(ends)?;
     let clock = Clock::start();
     pair.send("cat big.txt; echo end-$((1+1))\r");
     pair.wait_for("the end", LIMIT, |pair| pair.client().shows("end-2"))?;
     let seconds = clock.elapsed().as_secs_f64();
-    let after = [cpu_seconds(client)?, cpu_seconds(server)?];
+    let after = cpu(ends)?;
+    let each = |side: usize| 1e3 * (after[side] - before[side]) / megabytes;
+    let quantity = |name, unit| Quantity { name, unit, at: At::All };
     Ok(vec![
-        (Quantity { name: "throughput", unit: "MB/s", at: At::All }, megabytes / seconds),
-        (
-            Quantity { name: "server CPU", unit: "ms/MB", at: At::All },
-            1e3 * (after[1] - before[1]) / megabytes,
-        ),
-        (
-            Quantity { name: "client CPU", unit: "ms/MB", at: At::All },
-            1e3 * (after[0] - before[0]) / megabytes,
-        ),
+        (quantity(PACE, "MB/s"), megabytes / seconds),
+        (quantity(SERVER_CPU, "ms/MB"), each(1)),
+        (quantity(CLIENT_CPU, "ms/MB"), each(0)),
     ])
 }
 
@@ -194,21 +197,21 @@ fn floods(pair: &mut Pair) -> io::Result<Vec<(Quantity, f64)>> {
         let file = pair.home().join("flood");
         fs::write(&file, &octets)?;
         let bare = megabytes / bare_seconds(&file)?;
-        let [client, server] = ends(pair)?;
-        let before = [cpu_seconds(client)?, cpu_seconds(server)?];
+        let ends = ends(pair)?;
+        let before = cpu(ends)?;
         let clock = Clock::start();
         let end = 1000 + number;
         pair.send(format!("cat flood; printf '\\033c'; echo end-$(({end}+1000))\r"));
         let shown = format!("end-{}", end + 1000);
         pair.wait_for("the end", LIMIT, |pair| pair.client().shows(&shown))?;
         let seconds = clock.elapsed().as_secs_f64();
-        let client = cpu_seconds(client)? - before[0];
-        let server = cpu_seconds(server)? - before[1];
+        let after = cpu(ends)?;
+        let each = |side: usize| 1e3 * (after[side] - before[side]) / megabytes;
         for (name, unit, value) in [
             (BARE, "MB/s", bare),
             (PACE, "MB/s", megabytes / seconds),
-            (SERVER_CPU, "ms/MB", 1e3 * server / megabytes),
-            ("client CPU", "ms/MB", 1e3 * client / megabytes),
+            (SERVER_CPU, "ms/MB", each(1)),
+            (CLIENT_CPU, "ms/MB", each(0)),
         ] {
             values.push((Quantity { name, unit, at: At::Kind(kind) }, value));
         }
@@ -296,21 +299,6 @@ impl Quantity {
         }
     }
 }
-
-const CLIENT_MEMORY: [(Quantity, &str); 2] = [
-    (Quantity { name: "client, resident", unit: "KiB", at: At::All }, "Rss:"),
-    (
-        Quantity { name: "client, its own (private dirty)", unit: "KiB", at: At::All },
-        "Private_Dirty:",
-    ),
-];
-const SERVER_MEMORY: [(Quantity, &str); 2] = [
-    (Quantity { name: "server, resident", unit: "KiB", at: At::All }, "Rss:"),
-    (
-        Quantity { name: "server, its own (private dirty)", unit: "KiB", at: At::All },
-        "Private_Dirty:",
-    ),
-];
 
 #[derive(Default)]
 struct Table {
@@ -415,6 +403,7 @@ impl Table {
 const BARE: &str = "bare pty in the same turn";
 const PACE: &str = "throughput";
 const SERVER_CPU: &str = "server CPU";
+const CLIENT_CPU: &str = "client CPU";
 /// Of these two the lesser is asked of the throughput.
 const PACE_TO_STOCK: f64 = 4.0;
 const PACE_TO_BARE: f64 = 0.8;
@@ -433,41 +422,22 @@ fn ends(pair: &Pair) -> io::Result<[u32; 2]> {
     Ok([pair.client().pid(), server.pid()])
 }
 
-/// Time on a processor of all threads of a process, in seconds (proc(5): the first field of schedstat, in
-/// nanoseconds). Threads that ended meanwhile are missing; none of the programs has such.
-fn cpu_seconds(pid: u32) -> io::Result<f64> {
-    let mut nanoseconds = 0.0;
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let path = task?.path().join("schedstat");
-        let text = fs::read_to_string(&path)?;
-        let first = text.split_whitespace().next().and_then(|field| field.parse::<f64>().ok());
-        nanoseconds += first
-            .ok_or_else(|| io::Error::other(format!("{} is not as expected", path.display())))?;
-    }
-    Ok(nanoseconds / 1e9)
+/// A number of /proc, of a process that must be there.
+fn there<T>(what: &str, number: Option<T>) -> io::Result<T> {
+    number.ok_or_else(|| io::Error::other(format!("a process does not tell its {what}")))
 }
 
-/// The number behind a key, in the unit that the file has (KiB).
-fn field(file: &str, key: &str) -> io::Result<f64> {
-    let text = fs::read_to_string(file)?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key));
-    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("{file} has no {key}")))
+/// Seconds on a processor so far of client and server.
+fn cpu(ends: [u32; 2]) -> io::Result<[f64; 2]> {
+    let [client, server] = ends.map(|pid| there("time", cpu_seconds(pid)));
+    Ok([client?, server?])
 }
 
+/// Of the programs compared here, which need no ssh.
 fn versions() -> Value {
-    let first_line = |program: &str| {
-        let output = Command::new(program).arg("--version").output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
-        text.lines().next().map(str::to_owned)
-    };
-    let rove = rove_program().ok().and_then(|program| first_line(&program.to_string_lossy()));
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
-    json!({
-        "rove": rove,
-        "mosh": first_line("mosh-server"),
-        "linux": kernel.map(|text| text.trim().to_owned()),
-    })
+    let mut versions = outcome::versions();
+    versions.as_object_mut().into_iter().for_each(|versions| drop(versions.remove("ssh")));
+    versions
 }
 
 /// How long one step may take.

@@ -2,6 +2,7 @@
 //! changes the screen in a way of its own.
 
 use std::collections::VecDeque;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rove_ssp::Time;
@@ -471,40 +472,13 @@ const FLOOD_PAUSE: Duration = Duration::from_millis(10);
 /// Writes of commands that wait at a time; a command that is one too many writes less.
 const WRITES_MAX: usize = 64;
 
-const WORDS: [&str; 32] = [
-    "total",
-    "drwxr-xr-x",
-    "root",
-    "2048",
-    "src",
-    "main",
-    "let",
-    "return",
-    "warning",
-    "of",
-    "the",
-    "and",
-    "state",
-    "0x7f",
-    "error",
-    "12:40",
-    "Cargo.toml",
-    "lib",
-    "test",
-    "ok",
-    "in",
-    "for",
-    "4096",
-    "data",
-    "usr",
-    "bin",
-    "link",
-    "a",
-    "to",
-    "is",
-    "node",
-    "42",
-];
+/// The vocabulary of programs.
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let words = "total drwxr-xr-x root 2048 src main let return warning of the and \
+        state 0x7f error 12:40 Cargo.toml lib test ok in for 4096 data usr \
+        bin link a to is node 42";
+    words.split(' ').collect()
+});
 
 #[cfg(test)]
 mod tests {

@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &ReportFlags) -> io::Result<i32> {
     if sections.is_empty() {
         return Err(io::Error::other(format!("no results in {}", flags.results.display())));
     }
-    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let rank = |name: &str| FIRST.split(' ').position(|first| first == name).unwrap_or(usize::MAX);
     sections.sort_by_key(|section| (rank(&section.name), section.name.clone()));
     fs::write(&flags.out, page(&sections))?;
     println!("{}: {} results", flags.out.display(), sections.len());
@@ -280,51 +280,11 @@ fn escape(text: &str) -> String {
 const CELL_LONG: usize = 45;
 
 /// Results that come first, in this order; the rest follows by name.
-const FIRST: [&str; 17] = [
-    "paper",
-    "cs244",
-    "keystroke",
-    "aoi",
-    "interrupt-real",
-    "roam-real",
-    "bulk",
-    "bulk-shallow",
-    "bulk-keys",
-    "bulk-loopback",
-    "bulk-ciphers",
-    "bulk-shares",
-    "bulk-files",
-    "bulk-outages",
-    "server",
-    "loss",
-    "predict",
-];
+const FIRST: &str = "paper cs244 keystroke aoi interrupt-real roam-real bulk bulk-shallow bulk-keys \
+    bulk-loopback bulk-ciphers bulk-shares bulk-files bulk-outages server loss predict";
 
-const STYLE: &str = "\
-:root{--paper:#fbfaf7;--card:#fff;--ink:#1c1e21;--soft:#5d646c;--line:#e3e1db;--accent:#0b6e99}\
-@media (prefers-color-scheme:dark){:root{--paper:#14171a;--card:#1c2024;--ink:#e6e4df;--soft:#9aa3ab;--line:#343a40;\
---accent:#6cc3e8}}\
-*{box-sizing:border-box}html{scroll-behavior:smooth}\
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}\
-header,nav,main{max-width:88rem;margin:0 auto;padding:0 1rem}\
-header{padding-top:2.5rem}h1{margin:0;font-size:2rem;letter-spacing:-.02em}header p{color:var(--soft);max-width:46rem}\
-nav ol{list-style:none;margin:0 0 1.5rem;padding:0;display:flex;flex-wrap:wrap;gap:.4rem}\
-nav a{display:block;padding:.25rem .7rem;border:1px solid var(--line);border-radius:1rem;color:var(--accent);\
-text-decoration:none;font-size:.9rem;background:var(--card)}nav a:hover,nav a:focus-visible{border-color:var(--accent)}\
-section{background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:1.2rem 1.4rem;margin:0 0 1.4rem;\
-scroll-margin-top:1rem}h2{margin:.1rem 0 .6rem;font-size:1.3rem}h3{font-size:1.05rem;margin:1.3rem 0 .4rem}\
-p,li{max-width:52rem}p.made{color:var(--soft);font-size:.9rem}\
-code{font:.88em/1.4 ui-monospace,monospace;background:color-mix(in srgb,var(--line) 45%,transparent);padding:.1em .3em;\
-border-radius:.25em;overflow-wrap:anywhere}\
-pre{overflow-x:auto;background:color-mix(in srgb,var(--line) 45%,transparent);padding:.8rem;border-radius:.4rem;font-size:.85rem}\
-.table{overflow-x:auto;margin:.6rem 0 1.2rem}table{border-collapse:collapse;font-size:.88rem;\
-font-variant-numeric:tabular-nums}th,td{padding:.3rem .45rem;border-bottom:1px solid var(--line);text-align:left;\
-vertical-align:top;white-space:nowrap}td.long{white-space:normal;min-width:16rem}th{white-space:normal;color:var(--soft);font-weight:600;vertical-align:bottom}td.number{text-align:right}\
-tbody tr:hover{background:color-mix(in srgb,var(--line) 35%,transparent)}\
-figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;height:auto;width:min(100%,var(--natural));\
-min-width:calc(var(--natural)*.62)}\
-@media (max-width:40rem){header{padding-top:1.4rem}h1{font-size:1.6rem}section{padding:1rem .9rem;border-radius:.5rem}}\
-@media print{nav{display:none}section{break-inside:avoid;border:0}}";
+/// One rule a line.
+const STYLE: &str = include_str!("html/style.css");
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,7 @@ mod pair;
 mod plot;
 mod pool;
 mod predict;
+mod proc;
 mod process;
 mod quic;
 mod random_output;

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::proc;
 use crate::process::Owned;
 use crate::run::{Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
@@ -207,15 +208,9 @@ fn free_port() -> io::Result<u16> {
 /// processes are.
 fn end_processes_of(name: &str) -> io::Result<()> {
     let uid = check(Command::new("id").args(["-u", name]))?;
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // A process may end while it is looked at.
-        let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
-        let owner = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-        if owner.and_then(|line| line.split_whitespace().next()) == Some(uid.trim()) {
+    for pid in proc::pids()? {
+        let owner = proc::field(format!("/proc/{pid}/status"), "Uid:");
+        if owner.as_deref() == Some(uid.trim()) {
             drop(Stranger::open(pid));
         }
     }

@@ -28,28 +28,7 @@ const END: &[u8] = b"\x1b\\";
 const WRITE_BYTES: usize = 512;
 
 /// X resources: a VT520 that answers and obeys, without preferences of a user.
-const RESOURCES: [&str; 20] = [
-    "decTerminalID: 520",
-    "allowWindowOps: true",
-    "disallowedWindowOps:",
-    "disallowedColorOps:",
-    "disallowedTcapOps:",
-    "disallowedFontOps:",
-    "disallowedPasteOps:",
-    "c132: false",
-    "utf8: 2",
-    "autoWrap: true",
-    "dynamicColors: true",
-    "titeInhibit: false",
-    "font: fixed",
-    "internalBorder: 0",
-    "saveLines: 0",
-    "ptyInitialErase: true",
-    "ttyModes:",
-    "scrollBar: false",
-    "locale: false",
-    "cursorBlink: false",
-];
+const RESOURCES: &str = include_str!("xterm/resources");
 
 /// Everything back to the start, on both screens, also what RIS leaves.
 const RESET: &str = "\x18\x1b\\\x1bc\x1b[65;1\"p\x1b[?41l\x1b[?95l\x1b[?45l\x1b[?40l\x1b[?47h\x1b[2J\x1b[H\
@@ -143,7 +122,7 @@ impl Xterm {
         tcsetattr(&slave, OptionalActions::Now, &raw)?;
         let name = name.to_string_lossy().replace("/dev/", "");
         let mut command = Command::new("xterm");
-        for resource in RESOURCES {
+        for resource in RESOURCES.lines() {
             command.args([
                 "-xrm",
                 &format!("*VT100*{resource}"),

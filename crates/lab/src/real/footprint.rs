@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::RealFlags;
 use super::contender::Contender;
 use super::experiment::{self, Body, Experiment, Measured, Over, Title};
-use super::keystroke::cpu_seconds;
 use super::outcome::{AGAIN, Samples, counts, table as times};
 use super::sessions::OverLink;
 use super::stage::{Setup, Stage};
@@ -19,6 +18,7 @@ use crate::link::Profile;
 use crate::net::End;
 use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel};
+use crate::proc::{cpu_seconds, field};
 use crate::scratch::Scratch;
 
 /// The memory and processor time of one program.
@@ -218,11 +218,7 @@ fn cpu(stage: &Stage) -> io::Result<[f64; 2]> {
 }
 
 fn resident(stage: &Stage) -> io::Result<[f64; 2]> {
-    both(stage, |pid| {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-        line.split_whitespace().next()?.parse().ok()
-    })
+    both(stage, |pid| field(format!("/proc/{pid}/smaps_rollup"), "Pss:")?.parse().ok())
 }
 
 fn both(stage: &Stage, of: impl Fn(u32) -> Option<f64>) -> io::Result<[f64; 2]> {

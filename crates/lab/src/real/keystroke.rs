@@ -2,7 +2,6 @@
 //! wake-ups at both ends, for OpenSSH with and without chaff, mosh and rove.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::link::{Counters, Profile};
 use crate::net::End;
 use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel};
+use crate::proc::{cpu_seconds, wakes};
 
 /// The resources that both ends have used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -316,32 +316,6 @@ fn used(stage: &Stage) -> io::Result<Used> {
         }
     }
     Ok(used)
-}
-
-/// Time on a processor of all threads of a process (proc(5), the first number of schedstat, in nanoseconds).
-pub(super) fn cpu_seconds(pid: u32) -> Option<f64> {
-    sum(pid, |task| {
-        let text = fs::read_to_string(task.join("schedstat")).ok()?;
-        Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
-    })
-}
-
-/// How often its threads slept and were woken (proc(5), voluntary_ctxt_switches).
-fn wakes(pid: u32) -> Option<u64> {
-    let sum = sum(pid, |task| {
-        let text = fs::read_to_string(task.join("status")).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        line?.trim().parse::<f64>().ok()
-    });
-    sum.map(|sum| sum as u64)
-}
-
-fn sum(pid: u32, of: impl Fn(&std::path::Path) -> Option<f64>) -> Option<f64> {
-    let mut sum = 0.0;
-    for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
-        sum += of(&task.ok()?.path())?;
-    }
-    Some(sum)
 }
 
 fn figure(table: &Table, contenders: &[Contender], loads: &[Load], trips: &[u32]) -> Figure {

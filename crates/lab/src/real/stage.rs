@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::demo::{path_with, rove_program, shell_word};
 use crate::net::scenario::Scenario;
 use crate::net::{End, FAR, Net};
+use crate::proc;
 use crate::process::Owned;
 use crate::run::{Program, Stranger, limited, look_again_later};
 use crate::scratch::Scratch;
@@ -180,8 +181,7 @@ fn name(pid: u32) -> String {
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    proc::field(format!("/proc/{pid}/status"), "PPid:")?.parse().ok()
 }
 
 impl Drop for Stage {
@@ -290,17 +290,12 @@ impl Networks {
             End::Near => &self.near,
             End::Far => &self.far,
         };
-        let mut pids = Vec::new();
-        for entry in fs::read_dir("/proc")? {
-            let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
-                continue;
-            };
+        let mut pids = proc::pids()?;
+        pids.retain(|pid| {
             // A process may end while it is looked at.
             let network = fs::read_link(format!("/proc/{pid}/ns/net"));
-            if network.is_ok_and(|network| network == *wanted) && pid != std::process::id() {
-                pids.push(pid);
-            }
-        }
+            network.is_ok_and(|network| network == *wanted) && *pid != std::process::id()
+        });
         Ok(pids)
     }
 }

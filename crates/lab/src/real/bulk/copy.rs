@@ -8,7 +8,6 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::keystroke::cpu_seconds;
 use super::super::ping::Pinger;
 use super::super::sessions::OverLink;
 use super::super::stage::{Shell, Stage};
@@ -17,6 +16,7 @@ use crate::clock::Clock;
 use crate::link::Profile;
 use crate::net::scenario::Scenario;
 use crate::net::{End, Net};
+use crate::proc::cpu_seconds;
 use crate::rng::Rng;
 use crate::scratch::Scratch;
 
