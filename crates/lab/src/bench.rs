@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::demo::rove_program;
+use crate::experiments::report::save;
 use crate::flood::Kind;
 use crate::link::Profile;
 use crate::pair::{Make, Pair, Setup, Watch};
@@ -66,15 +67,13 @@ pub(crate) fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
         }
     }
     let command = format!("rove-lab bench {name} --runs {runs}");
-    fs::create_dir_all(results)?;
     let value = json!({
         "title": title,
         "command": command,
         "versions": versions(),
         "quantities": table.to_json(),
     });
-    let text = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
-    fs::write(results.join(format!("{name}.json")), text + "\n")?;
+    save(results, &format!("{name}.json"), &format!("{value:#}\n"))?;
     print!("{}{}", table.to_markdown(title, &command), table.bars());
     Ok(())
 }

@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use clap::Args;
 use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
 use serde_json::{Value, json};
 
+use crate::experiments::report::save;
 use crate::pool;
 use crate::predict::trace::{Kind, Trace, casts_in};
 use crate::stock::{Frame, Stock};
@@ -41,12 +41,10 @@ pub(crate) fn run(flags: &FramesFlags) -> io::Result<i32> {
     tallies.push(header_scroll()?);
     let text = to_markdown(&tallies);
     print!("{text}");
-    fs::create_dir_all(&flags.results)?;
     let all: Vec<Value> = tallies.iter().map(Tally::to_json).collect();
     let value = json!({ "command": COMMAND, "recordings": all });
-    let value = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
-    fs::write(flags.results.join("frames.md"), text)?;
-    fs::write(flags.results.join("frames.json"), value + "\n")?;
+    save(&flags.results, "frames.md", &text)?;
+    save(&flags.results, "frames.json", &format!("{value:#}\n"))?;
     Ok(0)
 }
 

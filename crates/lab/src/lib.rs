@@ -48,6 +48,7 @@ mod sweep;
 mod sys;
 #[doc(hidden)]
 pub mod testing;
+mod worker;
 mod world;
 mod xterm;
 

@@ -127,11 +127,19 @@ impl RealFlags {
                 .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
             all.push(more);
         }
-        all.retain(|contender| self.wants(&contender.name));
-        if all.is_empty() {
-            return Err(io::Error::other("no program is left to compare"));
+        self.only(all, |contender| &contender.name)
+    }
+
+    /// What --only leaves of these.
+    ///
+    /// # Errors
+    /// If it leaves none.
+    pub(crate) fn only<T>(&self, mut all: Vec<T>, name: fn(&T) -> &str) -> io::Result<Vec<T>> {
+        all.retain(|one| self.wants(name(one)));
+        match all.is_empty() {
+            true => Err(io::Error::other("no program is left to compare")),
+            false => Ok(all),
         }
-        Ok(all)
     }
 
     /// Whether --only leaves the program of this name.

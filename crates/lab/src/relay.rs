@@ -7,13 +7,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rove_ssp::Time;
@@ -23,6 +21,7 @@ use crate::clock::Clock;
 use crate::link::{Counters, Delivery, Link, Profile};
 use crate::process::wait_ready;
 use crate::rng::Rng;
+use crate::worker::{Inbox, Worker};
 
 /// How a relay starts.
 #[derive(Clone, Debug)]
@@ -43,10 +42,8 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
-    commands: Sender<Command>,
-    wake: UnixStream,
+    worker: Worker<Command>,
     report: Arc<Mutex<Report>>,
-    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// The counts of a relay so far.
@@ -70,15 +67,14 @@ impl Relay {
         let listener = UdpSocket::bind(config.listen)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let (commands, inbox) = channel();
-        let (wake, woken) = UnixStream::pair()?;
-        woken.set_nonblocking(true)?;
         let report = Arc::new(Mutex::new(Report::default()));
-        let mut worker = Worker::new(config, listener, woken, inbox, Arc::clone(&report));
-        let thread = std::thread::Builder::new()
-            .name(format!("relay {address}"))
-            .spawn(move || worker.run())?;
-        Ok(Relay { address, commands, wake, report, thread: Some(thread) })
+        let published = Arc::clone(&report);
+        let worker = Worker::start(
+            format!("relay {address}"),
+            || Command::Stop,
+            |inbox| Links::new(config, listener, inbox, published).run(),
+        )?;
+        Ok(Relay { address, worker, report })
     }
 
     /// Where clients send to.
@@ -88,29 +84,29 @@ impl Relay {
 
     /// Sends to this server from now on.
     pub fn set_target(&self, target: SocketAddr) {
-        self.command(Command::Target(target));
+        self.worker.order(Command::Target(target));
     }
 
     /// Replaces the profiles of both directions; datagrams on their way are not affected.
     pub fn set_profiles(&self, up: Profile, down: Profile) {
-        self.command(Command::Profiles(Box::new((up, down))));
+        self.worker.order(Command::Profiles(Box::new((up, down))));
     }
 
     /// Lets nothing pass for this span.
     pub fn blackout(&self, span: Duration) {
-        self.command(Command::Blackout(span));
+        self.worker.order(Command::Blackout(span));
     }
 
     /// Gives every client a new address as the server sees it. Datagrams from the server to the old ones are lost,
     /// as they are when a laptop moves to another network.
     pub fn roam(&self) {
-        self.command(Command::Roam);
+        self.worker.order(Command::Roam);
     }
 
     /// Sends a copy of each datagram from now on: those going up as they come in, those going down as they
     /// are delivered.
     pub fn tap(&self, copies: Sender<(Direction, Vec<u8>)>) {
-        self.command(Command::Tap(copies));
+        self.worker.order(Command::Tap(copies));
     }
 
     /// The counts so far.
@@ -118,33 +114,13 @@ impl Relay {
         *self.report.lock().expect("the relay never panics with the report in hand")
     }
 
-    fn command(&self, command: Command) {
-        // A relay that has stopped on an error says so when it is stopped; commands to it go nowhere.
-        let _ = self.commands.send(command);
-        let _ = (&self.wake).write(&[0]);
-    }
-
     /// Stops it and hands back the error that stopped it before, if one did.
     pub fn stop(mut self) -> io::Result<()> {
-        self.finish()
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.command(Command::Stop);
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the relay's thread panicked")),
-            None => Ok(()),
-        }
+        self.worker.stop()
     }
 }
 
-impl Drop for Relay {
-    fn drop(&mut self) {
-        let _ = self.finish();
-    }
-}
-
+#[derive(Debug)]
 enum Command {
     Target(SocketAddr),
     Profiles(Box<(Profile, Profile)>),
@@ -180,14 +156,14 @@ struct Due {
     datagram: Vec<u8>,
 }
 
-struct Worker {
+/// Both directions, in the relay's thread.
+struct Links {
     clock: Clock,
     target: Option<SocketAddr>,
     up: Link,
     down: Link,
     listener: UdpSocket,
-    woken: UnixStream,
-    inbox: Receiver<Command>,
+    inbox: Inbox<Command>,
     flows: BTreeMap<u64, Flow>,
     flow_number: u64,
     due: BinaryHeap<Reverse<Due>>,
@@ -200,22 +176,20 @@ struct Worker {
     running: bool,
 }
 
-impl Worker {
+impl Links {
     fn new(
         config: Config,
         listener: UdpSocket,
-        woken: UnixStream,
-        inbox: Receiver<Command>,
+        inbox: Inbox<Command>,
         report: Arc<Mutex<Report>>,
-    ) -> Worker {
+    ) -> Links {
         let mut rng = Rng::new(config.seed);
-        Worker {
+        Links {
             clock: Clock::start(),
             target: config.target,
             up: Link::new(config.up, rng.fork()),
             down: Link::new(config.down, rng.fork()),
             listener,
-            woken,
             inbox,
             flows: BTreeMap::new(),
             flow_number: 0,
@@ -245,7 +219,7 @@ impl Worker {
     fn wait(&self) -> io::Result<()> {
         let timeout = self.due.peek().map(|Reverse(due)| due.at.since(self.clock.now()));
         let mut watched = vec![
-            PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.inbox.woken.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
         ];
         for flow in self.flows.values() {
@@ -256,9 +230,8 @@ impl Worker {
     }
 
     fn obey(&mut self) -> io::Result<()> {
-        let mut drain = [0; 64];
-        while matches!(self.woken.read(&mut drain), Ok(1..)) {}
-        while let Ok(command) = self.inbox.try_recv() {
+        self.inbox.rest();
+        while let Some(command) = self.inbox.next() {
             match command {
                 Command::Target(target) => self.target = Some(target),
                 Command::Profiles(profiles) => {

@@ -1,9 +1,7 @@
 //! `rove-lab agree`: checks the simulator's model of stock mosh against real mosh 1.4.0 over the same emulated
 //! link. mosh-client and mosh-server run on ptys with a relay between them, and the kernel echoes letters.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use rove_ssp::Time;
 use serde_json::{Value, json};
 
 use super::probe::{Plan, sessions};
-use super::report::{Table, hundredths, tenths};
+use super::report::{Table, hundredths, save, tenths};
 use super::sender::Sender;
 use super::spread::Spread;
 use crate::clock::Clock;
@@ -167,11 +165,8 @@ fn write(flags: &AgreeFlags, tables: &[Table], precedence: Precedence) -> io::Re
     print!("{text}");
     let tables = tables.iter().map(Table::to_json).collect::<Vec<Value>>();
     let value = json!({ "command": command, "tables": tables });
-    let value = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
-    let file = |name: &str| Path::new(&flags.results).join(name);
-    fs::create_dir_all(&flags.results)?;
-    fs::write(file("agree.md"), text)?;
-    fs::write(file("agree.json"), value + "\n")
+    save(&flags.results, "agree.md", &text)?;
+    save(&flags.results, "agree.json", &format!("{value:#}\n"))
 }
 
 fn simulate(path: &Profile) -> io::Result<Spread> {

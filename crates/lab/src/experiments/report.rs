@@ -98,13 +98,18 @@ impl Report {
     /// # Errors
     /// Errors of the file system.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
-        fs::create_dir_all(directory)?;
-        let text = serde_json::to_string_pretty(&self.to_json()).map_err(io::Error::other)?;
-        let path = |suffix: &str| directory.join(format!("{}.{suffix}", self.name));
-        fs::write(path("json"), text + "\n")?;
-        fs::write(path("svg"), self.figure.to_svg())?;
-        let markdown = self.to_markdown(self.name);
-        fs::write(path("md"), &markdown)?;
+        self.write_as(directory, self.name, &self.to_json())
+    }
+
+    /// The same under another name, and with this JSON.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub(crate) fn write_as(&self, directory: &Path, name: &str, json: &Value) -> io::Result<()> {
+        save(directory, &format!("{name}.json"), &format!("{json:#}\n"))?;
+        save(directory, &format!("{name}.svg"), &self.figure.to_svg())?;
+        let markdown = self.to_markdown(name);
+        save(directory, &format!("{name}.md"), &markdown)?;
         print!("{markdown}");
         Ok(())
     }
@@ -129,6 +134,15 @@ impl Report {
         let tables = self.tables.iter().map(Table::to_markdown);
         out + &tables.collect::<Vec<String>>().join("\n")
     }
+}
+
+/// Writes a file of a directory of results, which is made if it is not there.
+///
+/// # Errors
+/// Errors of the file system.
+pub(crate) fn save(directory: &Path, name: &str, text: &str) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    fs::write(directory.join(name), text)
 }
 
 /// The paragraphs of a text, the lines of each joined, with each `{name}` replaced by its value.

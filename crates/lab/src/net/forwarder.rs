@@ -3,14 +3,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rove_ssp::Time;
@@ -26,6 +23,7 @@ use crate::link::{Counters, Link, Profile};
 use crate::process::wait_ready;
 use crate::relay::Direction;
 use crate::rng::Rng;
+use crate::worker::{Inbox, Worker};
 
 /// The parts of a forwarder.
 #[derive(Debug)]
@@ -51,10 +49,8 @@ pub(crate) struct Parts {
 /// A running direction.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    orders: Sender<Order>,
-    wake: UnixStream,
+    worker: Worker<Order>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// Counts of a direction so far.
@@ -76,6 +72,7 @@ struct Shared {
     lateness: Lateness,
 }
 
+#[derive(Debug)]
 enum Order {
     Follow(Course),
     Cut(Duration),
@@ -88,24 +85,20 @@ impl Forwarder {
     /// # Errors
     /// If the system gives no thread.
     pub(crate) fn start(parts: Parts) -> io::Result<Forwarder> {
-        let (orders, inbox) = channel();
-        let (wake, woken) = UnixStream::pair()?;
-        woken.set_nonblocking(true)?;
         let shared = Arc::new(Shared::default());
-        let name = format!("link {:?}", parts.direction);
-        let mut worker = Worker::new(parts, inbox, woken, Arc::clone(&shared));
-        let thread = std::thread::Builder::new().name(name).spawn(move || worker.run())?;
-        Ok(Forwarder { orders, wake, shared, thread: Some(thread) })
+        let (name, counted) = (format!("link {:?}", parts.direction), Arc::clone(&shared));
+        let work = |inbox| Emulation::new(parts, inbox, counted).run();
+        Ok(Forwarder { worker: Worker::start(name, || Order::Stop, work)?, shared })
     }
 
     /// Follows this course from now on; packets on their way are not affected.
     pub(crate) fn follow(&self, course: Course) {
-        self.order(Order::Follow(course));
+        self.worker.order(Order::Follow(course));
     }
 
     /// Lets nothing pass for this span.
     pub(crate) fn cut(&self, span: Duration) {
-        self.order(Order::Cut(span));
+        self.worker.order(Order::Cut(span));
     }
 
     /// The counts so far.
@@ -114,29 +107,12 @@ impl Forwarder {
         Passed { late: self.shared.lateness.look(), ..passed }
     }
 
-    fn order(&self, order: Order) {
-        // One that has stopped on an error says so at its end; orders to it go nowhere.
-        let _ = self.orders.send(order);
-        let _ = (&self.wake).write(&[0]);
-    }
-
     /// Stops it.
     ///
     /// # Errors
     /// With what stopped it before.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
-        self.order(Order::Stop);
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("a link's thread panicked")),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Forwarder {
-    fn drop(&mut self) {
-        let _ = self.stop();
+        self.worker.stop()
     }
 }
 
@@ -148,10 +124,10 @@ struct Due {
     packet: Vec<u8>,
 }
 
-struct Worker {
+/// The emulation of a direction, in its thread.
+struct Emulation {
     parts: Parts,
-    inbox: Receiver<Order>,
-    woken: UnixStream,
+    inbox: Inbox<Order>,
     shared: Arc<Shared>,
     link: Link,
     /// When the course began, and when its present step ends.
@@ -167,18 +143,12 @@ struct Worker {
     running: bool,
 }
 
-impl Worker {
-    fn new(
-        mut parts: Parts,
-        inbox: Receiver<Order>,
-        woken: UnixStream,
-        shared: Arc<Shared>,
-    ) -> Worker {
+impl Emulation {
+    fn new(mut parts: Parts, inbox: Inbox<Order>, shared: Arc<Shared>) -> Emulation {
         let rng = parts.rng.fork();
-        Worker {
+        Emulation {
             parts,
             inbox,
-            woken,
             shared,
             link: Link::new(Profile::default(), rng),
             began: Time::ZERO,
@@ -233,7 +203,7 @@ impl Worker {
         if self.ends.is_some_and(|ends| ends <= self.parts.clock.now()) {
             self.step(self.parts.clock.now());
         }
-        while let Ok(order) = self.inbox.try_recv() {
+        while let Some(order) = self.inbox.next() {
             let now = self.parts.clock.now();
             match order {
                 Order::Follow(course) => {
@@ -328,12 +298,11 @@ impl Worker {
         }
         let mut watched = [
             PollFd::from_borrowed_fd(self.parts.from.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.inbox.woken.as_fd(), PollFlags::IN),
         ];
         wait_ready(&mut watched, left.map(|left| left.saturating_sub(SPIN)))?;
-        let mut drain = [0; 64];
         if !watched[1].revents().is_empty() {
-            while matches!(self.woken.read(&mut drain), Ok(1..)) {}
+            self.inbox.rest();
         }
         Ok(())
     }

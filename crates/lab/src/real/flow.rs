@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_congestion};
 
 use crate::net::{End, Net};
+use crate::relay::Direction;
 use crate::rng::Rng;
 
 /// A running connection. It ends when it is dropped.
@@ -17,15 +18,6 @@ pub(super) struct Flow {
     is_over: Arc<AtomicBool>,
     received: Arc<AtomicU64>,
     ends: Vec<JoinHandle<io::Result<()>>>,
-}
-
-/// Where the octets go.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Way {
-    /// From the near end to the far one.
-    Up,
-    /// From the far end to the near one.
-    Down,
 }
 
 impl Flow {
@@ -36,7 +28,7 @@ impl Flow {
     /// If no connection is made, or the system has no such control.
     pub(super) fn start(
         net: &Net,
-        way: Way,
+        way: Direction,
         to: SocketAddrV4,
         at: SocketAddrV4,
         congestion: Option<&'static str>,
@@ -46,21 +38,21 @@ impl Flow {
         let near = net.within(End::Near, move || TcpStream::connect(to))?;
         if let Some(congestion) = congestion {
             match way {
-                Way::Up => set_tcp_congestion(&near, congestion)?,
+                Direction::Up => set_tcp_congestion(&near, congestion)?,
                 // Connections have their listener's.
-                Way::Down => set_tcp_congestion(&listener, congestion)?,
+                Direction::Down => set_tcp_congestion(&listener, congestion)?,
             }
         }
         let (is_over, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let [over_near, over_far] = [Arc::clone(&is_over), Arc::clone(&is_over)];
         let [sum_near, sum_far] = [Arc::clone(&received), Arc::clone(&received)];
         let near = move || match way {
-            Way::Up => send(near, &over_near),
-            Way::Down => sink(near, &over_near, &sum_near),
+            Direction::Up => send(near, &over_near),
+            Direction::Down => sink(near, &over_near, &sum_near),
         };
         let far = move || match (way, listener.accept()?.0) {
-            (Way::Up, far) => sink(far, &over_far, &sum_far),
-            (Way::Down, far) => send(far, &over_far),
+            (Direction::Up, far) => sink(far, &over_far, &sum_far),
+            (Direction::Down, far) => send(far, &over_far),
         };
         let ends = vec![
             Builder::new().name("flow near".into()).spawn(near)?,

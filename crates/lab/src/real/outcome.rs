@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -239,14 +238,7 @@ impl Outcome {
         value["notes"] = json!(report.notes);
         let late_ms = |span: std::time::Duration| hundredths(span.as_secs_f64() * 1e3);
         value["link_late_ms"] = json!({ "p50": late_ms(late.p50()), "p99": late_ms(late.p99()), "max": late_ms(late.max()) });
-        fs::create_dir_all(&flags.results)?;
-        let path = |ending: &str| -> PathBuf { flags.results.join(format!("{name}.{ending}")) };
-        let text = serde_json::to_string_pretty(&value).map_err(io::Error::other)?;
-        fs::write(path("json"), text + "\n")?;
-        fs::write(path("svg"), report.figure.to_svg())?;
-        let markdown = report.to_markdown(&name);
-        fs::write(path("md"), &markdown)?;
-        print!("{markdown}");
+        report.write_as(&flags.results, &name, &value)?;
         Ok(i32::from(!self.failures.is_empty() || !valid))
     }
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::contender::{Contender, Echo, missing, usual};
 use super::experiment::{self, Body, Experiment, Measured, Over, Title, samples};
-use super::flow::{Flow, Way};
+use super::flow::Flow;
 use super::outcome::{AGAIN, Samples, against, distributions, table};
 use super::sessions::OverLink;
 use super::stage::{Setup, Stage};
@@ -29,6 +29,7 @@ use crate::plot::Figure;
 use crate::predict::cast::Writer;
 use crate::predict::judge::deeds;
 use crate::predict::trace::{Kind, Trace};
+use crate::relay::Direction;
 use crate::rng::Chance;
 use crate::scratch::Scratch;
 
@@ -139,9 +140,13 @@ impl Experiment for Paper {
         stage.begin();
         let bulk = match access.bulk {
             Bulk::Nothing => None,
-            Bulk::Download => {
-                Some(Flow::start(&stage.net, Way::Down, FAR_BULK, FAR_BULK, Some(self.congestion))?)
-            }
+            Bulk::Download => Some(Flow::start(
+                &stage.net,
+                Direction::Down,
+                FAR_BULK,
+                FAR_BULK,
+                Some(self.congestion),
+            )?),
         };
         // The mark is over by then, and the client knows its path.
         stage.rest(LEAD)?;

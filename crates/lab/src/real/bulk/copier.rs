@@ -134,12 +134,11 @@ impl Copier {
 }
 
 /// The programs of these that were asked for.
-pub(super) fn only(flags: &RealFlags, mut all: Vec<Copier>) -> io::Result<Vec<Copier>> {
-    all.retain(|copier| flags.wants(&copier.name));
-    match all.is_empty() {
-        true => Err(io::Error::other("no program is left to compare")),
-        false => Ok(all),
-    }
+///
+/// # Errors
+/// If there are none.
+pub(super) fn only(flags: &RealFlags, all: Vec<Copier>) -> io::Result<Vec<Copier>> {
+    flags.only(all, |copier| &copier.name)
 }
 
 /// A long path: a bottleneck up, chance losses before it, nothing else back.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::contender::{CONTROLS, Contender, Kind, Wire, is_usable, usual};
 use super::super::experiment::{Body, Experiment, Measured, Title};
-use super::super::flow::{Flow, Way};
+use super::super::flow::Flow;
 use super::super::outcome::{AGAIN, Samples, distributions, table};
 use super::super::sessions::OverLink;
 use super::super::stage::{Setup, Stage};
@@ -23,6 +23,7 @@ use super::copy::{size, widen, write};
 use crate::clock::Clock;
 use crate::experiments::report::{Table, paragraphs, tenths};
 use crate::plot::Figure;
+use crate::relay::Direction;
 use crate::rng::Chance;
 use crate::run::Program;
 use crate::stats::Summary;
@@ -190,7 +191,7 @@ impl Filling {
         Ok(match filler {
             Filler::Nobody => Filling::Nothing,
             Filler::Forward => {
-                Filling::Flow(Flow::start(&stage.net, Way::Up, near(), far(), None)?)
+                Filling::Flow(Flow::start(&stage.net, Direction::Up, near(), far(), None)?)
             }
             Filler::Beside(copier) => {
                 let copy = stage.beside(|ssh, config| {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::RealFlags;
 use super::super::contender::{CONTROLS, is_usable};
 use super::super::experiment::{Body, Experiment, Measured, Title};
-use super::super::flow::{Flow, Way};
+use super::super::flow::Flow;
 use super::super::ping::Pinger;
 use super::super::sessions::OverLink;
 use super::copier::{Copier, Load, Pipe};
@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::net::{FAR, Net};
 use crate::plot::{Axis, Curve, Figure, Panel};
+use crate::relay::Direction;
 use crate::stats::Summary;
 
 /// Two flows over one path.
@@ -70,7 +71,7 @@ impl Experiment for Shares {
             // More than all that passes meanwhile.
             let load = Load::File { bytes: pipe.mbit * 125_000 * self.span.as_secs().max(1) };
             let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
-            let first = Flow::start(&transfer.stage.net, Way::Up, at(1), at(1), Some(first))?;
+            let first = Flow::start(&transfer.stage.net, Direction::Up, at(1), at(1), Some(first))?;
             transfer.stage.rest(AHEAD)?;
             let OverLink { found, late } = transfer.run(self.span, |_, look| {
                 meter.look(look.since, [look.arrived, first.received()]);
@@ -82,10 +83,10 @@ impl Experiment for Shares {
         };
         let net = Net::open(&scenario, None)?;
         widen(&net)?;
-        let first = Flow::start(&net, Way::Up, at(1), at(1), Some(first))?;
+        let first = Flow::start(&net, Direction::Up, at(1), at(1), Some(first))?;
         net.clock().wait_until(net.clock().now() + AHEAD);
         let pinger = Pinger::start(&net)?;
-        let second = Flow::start(&net, Way::Up, at(2), at(2), Some(control))?;
+        let second = Flow::start(&net, Direction::Up, at(2), at(2), Some(control))?;
         let clock = Clock::start();
         while clock.elapsed() < self.span {
             meter.look(clock.elapsed(), [second.received(), first.received()]);
