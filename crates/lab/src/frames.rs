@@ -12,7 +12,7 @@ use clap::Args;
 use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
 use serde_json::{Value, json};
 
-use crate::experiments::report::save;
+use crate::experiments::report::{paragraphs, save};
 use crate::pool;
 use crate::predict::trace::{Kind, Trace, casts_in};
 use crate::stock::{Frame, Stock};
@@ -114,12 +114,8 @@ impl Tally {
 }
 
 fn to_markdown(tallies: &[Tally]) -> String {
-    let mut text =
-        format!("# Octets a frame\n\nMade by `{COMMAND}`; the pace of the machine decides ");
-    text += "how output is cut into frames, so that counts vary a little. Host bytes alone, without the ";
-    text += "messages around them and before compression. Astray: frames of stock that its own client shows ";
-    text += "wrong, because stock leaves the client's cursor a column short in the last column of the last row ";
-    text += "and goes on from where it thinks it is; they count as what its server means.\n\n";
+    let about = paragraphs(include_str!("experiments/text/frames.md"), &[]).concat();
+    let mut text = format!("# Octets a frame\n\n{about}\n\n");
     text += "| recording | frames | not matched | astray | mosh 1.4.0 | rove, to a mosh client | rove, to a \
              rove client | to mosh's |\n|---|---|---|---|---|---|---|---|\n";
     let (scroll, recordings) = match tallies.split_last() {

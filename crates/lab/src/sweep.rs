@@ -125,15 +125,12 @@ pub(crate) fn run(flags: &SweepFlags) -> io::Result<i32> {
 /// The commands of a sweep.
 pub(crate) fn lines(flags: &SweepFlags) -> Vec<String> {
     let mut lines = Vec::new();
-    let word = |value: &dyn Fn() -> Option<clap::builder::PossibleValue>| {
-        value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    };
-    let world = word(&|| flags.world.to_possible_value());
+    let world = word(&flags.world);
     for seed in 1..=flags.seeds {
         for rtt in &flags.rtt_ms {
             for loss in &flags.loss {
                 for program in &flags.program {
-                    let program = word(&|| program.to_possible_value());
+                    let program = word(program);
                     lines.push(format!(
                         "rove-lab point --world {world} --program {program} --rtt-ms {rtt} --loss {loss} --seed {seed} \
                          --seconds {}",
@@ -146,6 +143,11 @@ pub(crate) fn lines(flags: &SweepFlags) -> Vec<String> {
     lines
 }
 
+/// The word of the command line that means this.
+fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// Runs `rove-lab point`.
 ///
 /// # Errors
@@ -155,9 +157,7 @@ pub(crate) fn point(flags: &PointFlags) -> io::Result<i32> {
         World::Virtual => virtual_point(flags)?,
         World::Real => real_point(flags)?,
     };
-    let program = flags.program.to_possible_value();
-    let program = program.map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let world = if flags.world == World::Virtual { "virtual" } else { "real" };
+    let (world, program) = (word(&flags.world), word(&flags.program));
     let rounded: Vec<Value> = values.iter().map(|value| tenths(*value)).collect();
     println!(
         "{}",

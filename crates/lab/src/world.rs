@@ -208,14 +208,6 @@ impl<N: Node> World<N> {
         Ok(())
     }
 
-    /// Something outside acted on this node: it has its turn at the present time.
-    ///
-    /// # Errors
-    /// A fault of the turn.
-    pub fn poke(&mut self, node: NodeId) -> Result<(), Fault> {
-        self.turn(node)
-    }
-
     /// A node.
     pub fn node(&self, id: NodeId) -> &N {
         &self.hosts[id.0].node
@@ -260,7 +252,7 @@ impl<N: Node> World<N> {
         match event {
             Event::Alarm { node } => {
                 if self.hosts[node.0].alarm == number {
-                    return self.turn(node);
+                    return self.poke(node);
                 }
             }
             Event::Datagram { from, to, octets, congested } => {
@@ -298,11 +290,15 @@ impl<N: Node> World<N> {
         if self.hosts[id.0].node.machine().handle_datagram(now, arrival, &mut octets).is_err() {
             self.totals.refused += 1;
         }
-        self.turn(id)
+        self.poke(id)
     }
 
-    /// One turn of a driver: users, then datagrams, then sleep until the next time something is due.
-    fn turn(&mut self, id: NodeId) -> Result<(), Fault> {
+    /// One turn of a driver at the present time: users, then datagrams, then sleep until the next time something is
+    /// due. It follows each action on a node from outside.
+    ///
+    /// # Errors
+    /// A fault of the turn.
+    pub fn poke(&mut self, id: NodeId) -> Result<(), Fault> {
         let now = self.now;
         self.count_turn()?;
         let host = &mut self.hosts[id.0];

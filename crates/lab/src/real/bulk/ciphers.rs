@@ -11,7 +11,7 @@ use super::super::contender::{Ssh, usual};
 use super::super::experiment::{Body, Experiment, Measured, Title};
 use super::super::sessions::OverLink;
 use super::copier::{Copier, GCM, Load, Pipe, What, only};
-use super::copy::{Copied, copy};
+use super::copy::{Copied, copy, cpu_medians};
 use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::stats::Summary;
@@ -59,19 +59,12 @@ impl Experiment for Ciphers {
         let mut table = Table::new(caption, 1, COLUMNS);
         let mut curves = Vec::new();
         for Measured { case: copier, samples, .. } in results {
-            let median = |number: fn(&Copied) -> Option<f64>| {
-                Summary::of(&samples.iter().filter_map(number).collect::<Vec<f64>>())
-            };
-            let Some(mbit) = median(|copied| Some(copied.mbit())) else { continue };
-            let cpu = [
-                median(|copied| copied.cpu_per_gigabyte().map(|[near, _]| near)),
-                median(|copied| copied.cpu_per_gigabyte().map(|[_, far]| far)),
-                median(|copied| copied.cpu_per_gigabyte().map(|[near, far]| near + far)),
-            ];
-            let both = cpu[2].as_ref().map(|both| (both.median, mbit.median));
-            curves.push(Curve::solid(&copier.name, both));
+            let mbit: Vec<f64> = samples.iter().map(Copied::mbit).collect();
+            let Some(mbit) = Summary::of(&mbit) else { continue };
+            let cpu = cpu_medians(samples);
+            curves.push(Curve::solid(&copier.name, cpu[2].map(|both| (both, mbit.median))));
             let mut row = vec![json!(copier.name), json!(mbit.n), tenths(mbit.median)];
-            row.extend(cpu.map(|cpu| json!(cpu.map(|cpu| hundredths(cpu.median)))));
+            row.extend(cpu.map(|cpu| json!(cpu.map(hundredths))));
             table.rows.push(row);
         }
         let x = Axis::linear("processor time of both ends, s/GB");

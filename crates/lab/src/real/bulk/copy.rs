@@ -19,6 +19,7 @@ use crate::net::{End, Net};
 use crate::proc::cpu_seconds;
 use crate::rng::Rng;
 use crate::scratch::Scratch;
+use crate::stats::Summary;
 
 impl fmt::Display for Load {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -234,6 +235,16 @@ impl Scale {
         let sums: [f64; 2] = self.seen.each_ref().map(|seen| seen.values().sum());
         (span >= 10 * self.gap && sums.iter().all(|sum| *sum > 0.0)).then_some(sums)
     }
+}
+
+/// Medians of the seconds on a processor for 10^9 octets: near, far, and both together, where they are known.
+pub(super) fn cpu_medians(samples: &[Copied]) -> [Option<f64>; 3] {
+    let sides: [fn([f64; 2]) -> f64; 3] =
+        [|[near, _]| near, |[_, far]| far, |[near, far]| near + far];
+    sides.map(|side| {
+        let each = samples.iter().filter_map(|copied| copied.cpu_per_gigabyte().map(side));
+        Summary::of(&each.collect::<Vec<f64>>()).map(|cpu| cpu.median)
+    })
 }
 
 /// One copy with no more to see than its end.

@@ -10,7 +10,7 @@ use super::super::RealFlags;
 use super::super::experiment::{Body, Experiment, Measured, Title};
 use super::super::sessions::OverLink;
 use super::copier::{Copier, Load, Pipe, only};
-use super::copy::{Copied, Ending, copy};
+use super::copy::{Copied, Ending, copy, cpu_medians};
 use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Chance;
@@ -154,10 +154,7 @@ fn row(Case { pipe, copier }: &Case, all: &[Copied]) -> Option<Vec<Value>> {
     let pings: Vec<f64> = all.iter().flat_map(|copied| copied.pings.iter().copied()).collect();
     let pings = Summary::of(&pings);
     let bar = bar(*pipe).filter(|_| copier.is_rove());
-    let cpu = |side: usize| {
-        let each = all.iter().filter_map(|copied| Some(copied.cpu_per_gigabyte()?[side]));
-        Summary::of(&each.collect::<Vec<f64>>()).map_or(Value::Null, |cpu| hundredths(cpu.median))
-    };
+    let [near, far, _] = cpu_medians(all).map(|cpu| json!(cpu.map(hundredths)));
     let trip_ms = pipe.round_trip.as_secs_f64() * 1e3;
     let is_late = pings.as_ref().is_none_or(|pings| pings.median > trip_ms + PING_MORE_MS);
     let verdict = match bar.map(|bar| mbit.median >= bar) {
@@ -176,8 +173,8 @@ fn row(Case { pipe, copier }: &Case, all: &[Copied]) -> Option<Vec<Value>> {
         tenths(least),
         json!(bar),
         json!(format!("{whole} of {}", all.len())),
-        cpu(0),
-        cpu(1),
+        near,
+        far,
         ping(|pings| pings.median),
         ping(|pings| pings.p95),
         verdict,

@@ -10,7 +10,7 @@ use super::super::contender::{Ssh, usual};
 use super::super::experiment::{Body, Experiment, Measured, Title};
 use super::super::sessions::OverLink;
 use super::copier::{Copier, GCM, Load, What, only};
-use super::copy::{Copied, Ending, copy};
+use super::copy::{Copied, Ending, copy, cpu_medians};
 use crate::experiments::report::{Table, hundredths, paragraphs, tenths};
 use crate::net::lateness::Late;
 use crate::plot::{Axis, Curve, Figure, Panel};
@@ -85,11 +85,7 @@ fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>
     for Measured { case: copier, samples, .. } in results {
         let mbit = samples.iter().map(Copied::mbit);
         let Some(mbit) = Summary::of(&mbit.collect::<Vec<f64>>()) else { continue };
-        let cpu = |side: fn([f64; 2]) -> f64| {
-            let each = samples.iter().filter_map(|copied| copied.cpu_per_gigabyte().map(side));
-            Summary::of(&each.collect::<Vec<f64>>()).map(|cpu| cpu.median)
-        };
-        let both = cpu(|[near, far]| near + far);
+        let [near, far, both] = cpu_medians(samples);
         curves.push(Curve::solid(&copier.name, both.map(|both| (both, mbit.median))));
         table.rows.push(vec![
             json!(copier.name),
@@ -97,8 +93,8 @@ fn table(load: Load, results: &[Measured<Copier, Copied>]) -> (Table, Vec<Curve>
             tenths(mbit.median),
             tenths(mbit.interval.0),
             tenths(mbit.interval.1),
-            json!(cpu(|[near, _]| near).map(hundredths)),
-            json!(cpu(|[_, far]| far).map(hundredths)),
+            json!(near.map(hundredths)),
+            json!(far.map(hundredths)),
             json!(both.map(hundredths)),
             Value::Null,
         ]);
