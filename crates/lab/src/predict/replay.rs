@@ -276,7 +276,7 @@ impl Node for Stage {
 
     /// Counts datagrams without a diff: one soon after a state acknowledges that, any other keeps the path alive.
     fn settle(&mut self, now: Time) -> Result<(), Fault> {
-        let stats = self.server.stats();
+        let stats = self.server.endpoint().stats();
         if stats.states_received != self.states.0 {
             self.states = (stats.states_received, now);
         }
