@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime};
 
-use common::{lab_program, rove_program, say};
+use common::{lab_program, not_checked, rove_program, say};
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::pair::{Make, Pair, Setup, Watch};
 use rove_lab::testing::relay::Direction;
@@ -46,7 +46,7 @@ struct Session {
 #[test]
 fn a_wall_clock_that_jumps_is_nothing_to_a_session() {
     let Some(library) = library() else {
-        say("skipped: no libfaketime");
+        not_checked("a_wall_clock_that_jumps_is_nothing_to_a_session", "no libfaketime");
         return;
     };
     // On a machine that stands still for seconds a session may rightly say that it heard nothing.

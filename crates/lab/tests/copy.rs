@@ -171,7 +171,8 @@ impl Host {
 #[test]
 fn a_blackout_is_outlived() {
     let pipe = Profile::delay(Duration::from_millis(20)).rate(20_000_000, 250_000);
-    let Some(net) = possible(Net::open(&Scenario::alike(pipe, 1), None)) else {
+    let Some(net) = possible("a_blackout_is_outlived", Net::open(&Scenario::alike(pipe, 1), None))
+    else {
         return;
     };
     let scratch = Scratch::new().unwrap();

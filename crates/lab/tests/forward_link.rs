@@ -35,7 +35,7 @@ struct Setup {
 #[test]
 fn pauses_and_goes_on() {
     let calm = Scenario::alike(Profile::default(), 1);
-    let Some(net) = possible(Net::open(&calm, None)) else { return };
+    let Some(net) = possible("pauses_and_goes_on", Net::open(&calm, None)) else { return };
     let setup = Setup::new(net);
     let failures =
         run_cases("forward over a link", &[("outage", outage), ("agent", agent)], &setup);

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use common::{lab_command, possible, say};
+use common::{lab_command, not_checked, possible};
 use rove_lab::testing::capture;
 use rove_lab::testing::capture::summary::Summary;
 use rove_lab::testing::link::{Order, Profile};
@@ -57,7 +57,10 @@ fn what_is_asked_is_what_happens() {
     let mut down = Profile::delay(5 * MS).reorder(Chance::percent(10), 30 * MS);
     down.order = Order::Free;
     let span = Duration::from_millis(1_500);
-    let Some(checked) = possible(check(&up, &down, 7, span)) else { return };
+    let Some(checked) = possible("what_is_asked_is_what_happens", check(&up, &down, 7, span))
+    else {
+        return;
+    };
     for (found, passed) in checked.found.iter().zip(&checked.passed) {
         let link = &passed.link;
         assert!(found.sent > 50, "{found:?}");
@@ -86,7 +89,12 @@ fn what_is_asked_is_what_happens() {
 
 #[test]
 fn a_translator_shows_one_address_and_forgets() {
-    let Some(net) = possible(Net::open(&plain(Middle::Nat), None)) else { return };
+    let Some(net) = possible(
+        "a_translator_shows_one_address_and_forgets",
+        Net::open(&plain(Middle::Nat), None),
+    ) else {
+        return;
+    };
     let [near, far] = sockets(&net);
     let server = SocketAddr::from((FAR, 7002));
     let first = cross(&near, server, &far);
@@ -107,7 +115,11 @@ fn a_translator_shows_one_address_and_forgets() {
 
 #[test]
 fn the_near_end_changes_its_address() {
-    let Some(net) = possible(Net::open(&plain(Middle::Plain), None)) else { return };
+    let Some(net) =
+        possible("the_near_end_changes_its_address", Net::open(&plain(Middle::Plain), None))
+    else {
+        return;
+    };
     let [near, far] = sockets(&net);
     let server = SocketAddr::from((FAR, 7002));
     assert_eq!(*cross(&near, server, &far).ip(), NEAR);
@@ -122,7 +134,7 @@ fn the_near_end_changes_its_address() {
 /// The whole command: programs, addresses, exit status, counters and capture.
 #[test]
 fn runs_programs_over_a_scenario() {
-    if possible(Net::open(&plain(Middle::Plain), None)).is_none() {
+    if possible("runs_programs_over_a_scenario", Net::open(&plain(Middle::Plain), None)).is_none() {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -166,8 +178,10 @@ fn runs_programs_over_a_scenario() {
 /// A user who is not root has links too, in a user namespace, or gets a message that says what is missing.
 #[test]
 fn nobody_has_links_too() {
-    // Only root can change to another user.
-    if possible(Net::open(&plain(Middle::Plain), None)).is_none() || !is_root() {
+    if !is_root() {
+        return not_checked("nobody_has_links_too", "only root can change to another user");
+    }
+    if possible("nobody_has_links_too", Net::open(&plain(Middle::Plain), None)).is_none() {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -190,10 +204,12 @@ fn nobody_has_links_too() {
             assert_eq!(output.stdout, b"0\n", "root, but only there");
             assert!(said.contains("up: 0 packets"), "{said}");
         }
-        Some(77 | 127) => say(&format!("skipped: no device, or no setpriv: {said}")),
+        Some(77 | 127) => {
+            not_checked("nobody_has_links_too", format!("no device, or no setpriv: {said}"))
+        }
         _ => {
             assert!(said.contains("needs root, or a user namespace"), "{said}");
-            say(&format!("skipped: {said}"));
+            not_checked("nobody_has_links_too", said);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
-use common::{lab_command, lab_program, possible, rove_program, say};
+use common::{lab_command, lab_program, not_checked, possible, rove_program, say};
 use rove_lab::testing::net::Net;
 use rove_lab::testing::net::scenario::Scenario;
 use rove_lab::testing::real::contender::{Contender, Kind, missing};
@@ -20,21 +20,21 @@ use rove_lab::testing::scratch::Scratch;
 use serde_json::Value;
 
 /// Whether this machine has networks for us; says why not.
-fn has_networks() -> bool {
+fn has_networks(test: &str) -> bool {
     let calm = Scenario::alike(Default::default(), 1);
-    possible(Net::open(&calm, None)).is_some()
+    possible(test, Net::open(&calm, None)).is_some()
 }
 
 /// Whether this machine lets us log in as root over TCP as it is compared; says why not.
-fn has_ssh() -> bool {
+fn has_ssh(test: &str) -> bool {
     for control in missing() {
-        say(&format!("skipped: {control}"));
+        not_checked("ssh_over_each_congestion_control", control);
     }
     // sshd lets no user in whose password begins so (passwd(1), --lock).
     let users = std::fs::read_to_string("/etc/shadow").unwrap_or_default();
     let locked = users.lines().any(|user| user.starts_with("root:!"));
     if locked {
-        say("skipped: ssh, since root is locked");
+        not_checked(test, "root is locked, so that ssh lets it in nowhere");
     }
     let all = Contender::all();
     !locked && all.iter().any(|contender| matches!(contender.kind, Kind::Ssh(_)))
@@ -75,7 +75,7 @@ fn rows(results: &Path, name: &str, output: &Output) -> Option<Vec<Vec<Value>>> 
     let rows = table(results, name, 0);
     assert!(!rows.is_empty(), "{said}");
     if json["valid"] == false {
-        say(&format!("{name}: the links were late, and what was measured is not looked at"));
+        not_checked("numbers_over_late_links", name);
         return None;
     }
     Some(rows)
@@ -84,12 +84,12 @@ fn rows(results: &Path, name: &str, output: &Output) -> Option<Vec<Vec<Value>>> 
 /// Each program's keys are all seen over a path that loses nothing, none sooner than light allows.
 #[test]
 fn every_program_is_measured_at_the_keyboard() {
-    if !has_networks() {
+    if !has_networks("every_program_is_measured_at_the_keyboard") {
         return;
     }
     // mosh, and rove on both wires; ssh over one congestion control at least.
     for (only, least) in [("mosh,rove", 3), ("ssh", 1)] {
-        if only == "ssh" && !has_ssh() {
+        if only == "ssh" && !has_ssh("every_program_is_measured_at_the_keyboard") {
             continue;
         }
         let scratch = Scratch::new().unwrap();
@@ -110,8 +110,10 @@ fn every_program_is_measured_at_the_keyboard() {
 /// that are missing.
 #[test]
 fn nobody_measures_too() {
-    // Only root can change to another user.
-    if !has_networks() || !rustix::process::geteuid().is_root() {
+    if !rustix::process::geteuid().is_root() {
+        return not_checked("nobody_measures_too", "only root can change to another user");
+    }
+    if !has_networks("nobody_measures_too") {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -132,7 +134,10 @@ fn nobody_measures_too() {
     let output = command.args(["--mount", "sh", "-c", &script]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if matches!(output.status.code(), Some(77 | 127)) || said.contains("needs root, or a user") {
-        say(&format!("skipped: no device, no setpriv, or no namespace: {said}"));
+        not_checked(
+            "nobody_measures_too",
+            format!("no device, no setpriv, or no namespace: {said}"),
+        );
         return;
     }
     let found = scratch.join("found");
@@ -148,14 +153,14 @@ fn nobody_measures_too() {
 /// logs in.
 #[test]
 fn any_other_program_is_measured() {
-    if !has_networks() {
+    if !has_networks("any_other_program_is_measured") {
         return;
     }
     let mosh = r#"{"name": "eager", "client": ["mosh", "--ssh={ssh}", "--experimental-remote-ip=local",
         "--family=inet", "--predict-overwrite", "{host}", "--", "{command}"]}"#;
     let ssh = r#"{"name": "eager", "client": ["ssh", "-F", "{config}", "-o", "Ciphers=aes256-ctr", "-tt", "{host}",
         "--", "{line}"]}"#;
-    for (program, possible) in [(mosh, true), (ssh, has_ssh())] {
+    for (program, possible) in [(mosh, true), (ssh, has_ssh("any_other_program_is_measured"))] {
         if !possible {
             continue;
         }
@@ -177,7 +182,7 @@ fn any_other_program_is_measured() {
 /// Packets and octets of typing are counted for both ends.
 #[test]
 fn keystrokes_are_counted() {
-    if !has_networks() {
+    if !has_networks("keystrokes_are_counted") {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -198,7 +203,7 @@ fn keystrokes_are_counted() {
 /// A session outlives its address: every key typed around the change is seen in the end.
 #[test]
 fn rove_outlives_its_address() {
-    if !has_networks() {
+    if !has_networks("rove_outlives_its_address") {
         return;
     }
     let scratch = Scratch::new().unwrap();
@@ -212,7 +217,7 @@ fn rove_outlives_its_address() {
 
 /// A quick run of one part of `bulk`: the rows of its first table.
 fn bulk(part: &str, file: &str, only: &str) -> Option<Vec<Vec<Value>>> {
-    if !(has_networks() && has_ssh()) {
+    if !(has_networks(part) && has_ssh(part)) {
         return None;
     }
     let scratch = Scratch::new().unwrap();

@@ -8,7 +8,7 @@ mod common;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use common::{lab_command, say};
+use common::{lab_command, not_checked, say};
 use rove_lab::testing::run::limited;
 use rove_lab::testing::scratch::Scratch;
 
@@ -76,7 +76,7 @@ fn browser(scratch: &Scratch) -> Option<&'static str> {
         limited(name, 20).arg("--version").output().is_ok_and(|output| output.status.success())
     });
     let Some(browser) = found else {
-        say("skipped: no chromium (apt-get install chromium)");
+        not_checked("a_browser_shows_it", "no chromium (apt-get install chromium)");
         return None;
     };
     let output = browse(browser, scratch, "probe", &["--dump-dom", "about:blank"]);
@@ -84,7 +84,8 @@ fn browser(scratch: &Scratch) -> Option<&'static str> {
         return Some(browser);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    say(&format!("skipped: {browser} shows no page here: {}\n{said}", output.status));
+    let why = format!("{browser} shows no page here: {}: {said}", output.status);
+    not_checked("a_browser_shows_it", why);
     None
 }
 

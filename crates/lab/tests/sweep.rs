@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{lab_command, lab_program, say};
+use common::{lab_command, lab_program, not_checked};
 use rove_lab::testing::run::limited;
 use rove_lab::testing::scratch::Scratch;
 use serde_json::Value;
@@ -65,7 +65,10 @@ fn parallel_runs_the_lines_and_the_results_merge() {
     let lines = lines("0,29", 8);
     let version = limited("parallel", 20).arg("--version").output().unwrap();
     if version.status.code() == Some(127) {
-        say("skipped: GNU parallel is not installed");
+        not_checked(
+            "parallel_runs_the_lines_and_the_results_merge",
+            "GNU parallel is not installed",
+        );
         return;
     }
     let scratch = Scratch::new().unwrap();

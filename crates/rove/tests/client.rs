@@ -1,6 +1,7 @@
 //! Tests the client on a terminal: how the system shows it, and faults of the terminal.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
+mod gate;
 mod terminal;
 
 use std::fs::{self, File, Permissions};
@@ -13,6 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use gate::{not_checked, say};
 use rove::testing::os::Landlocked;
 use rove::testing::os::{Named, Ports, Reach, confine, confine_all};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -280,9 +282,7 @@ fn what_is_confined_reaches_nothing() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = format!("{}{said}", String::from_utf8_lossy(&output.stdout));
         assert!(output.status.success(), "{reach}: {said}");
-        said.lines()
-            .filter(|line| line.starts_with("SKIPPED"))
-            .for_each(|line| eprintln!("{line}"));
+        said.lines().filter(|line| line.starts_with("NOT CHECKED")).for_each(say);
     }
 }
 
@@ -301,8 +301,7 @@ fn probe(reach: Reach, directory: &str) {
     let older = std::thread::spawn(move || wait.recv().map(|()| older.try_all()).unwrap());
     let confined = confine_all(&places.reach);
     if confined.calls.is_err() {
-        eprintln!("SKIPPED: this kernel refuses no calls: {confined}");
-        return;
+        return not_checked("what_is_confined_reaches_nothing", &confined.to_string());
     }
     places.try_all();
     go.send(()).unwrap();
@@ -331,8 +330,7 @@ fn probe_threads(directory: &str) {
     let places = Places { script, tcp: other_port, path, name, reach: Reach::Datagrams };
     let confined = confine_all(&Reach::Connections);
     if confined.calls.is_err() {
-        eprintln!("SKIPPED: this kernel refuses no calls: {confined}");
-        return;
+        return not_checked("what_is_confined_reaches_nothing", &confined.to_string());
     }
     // What listens here and goes on from the host: its sockets are open.
     let local = Named { places: vec![near.clone().into()], ..Named::default() };
@@ -538,7 +536,10 @@ fn assert_confined(pid: u32, threads: &[(&str, u64)]) {
 fn confined(pid: u32) -> Option<Vec<(String, u64)>> {
     // Kernels that take filters have it.
     if !fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap() {
-        eprintln!("SKIPPED: this kernel takes no filters of calls");
+        not_checked(
+            "the_filters_of_a_sessions_threads",
+            "this kernel takes no filters of calls",
+        );
         return None;
     }
     let value = |status: &str, name| {

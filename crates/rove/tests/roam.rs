@@ -1,13 +1,14 @@
 //! A client whose machine gets another address, or whose path takes only short datagrams, in network
-//! namespaces of the test's own. Needs root and
-//! `ip`; without them it says that it was skipped.
+//! namespaces of the test's own, which need root and `ip`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
+mod gate;
 mod terminal;
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use gate::not_checked;
 use terminal::{Directory, ROVE, Terminal};
 
 /// Two namespaces with a cable between them; gone when dropped.
@@ -17,8 +18,8 @@ struct Cable {
 }
 
 impl Cable {
-    /// `None` where that is not allowed.
-    fn new() -> Option<Cable> {
+    /// `None`, told as not checked, where that is not allowed.
+    fn new(test: &str) -> Option<Cable> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = std::process::id();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -37,6 +38,9 @@ impl Cable {
                 .iter()
                 .all(|(space, link)| ip(&["-n", space, "link", "set", link, "up"]))
             && ip(&["netns", "exec", client, "true"]);
+        if !made {
+            not_checked(test, "no network namespaces to be had (they need root and ip)");
+        }
         made.then_some(cable)
     }
 
@@ -56,9 +60,6 @@ impl Cable {
     }
 }
 
-/// The message of a test that has no namespace to run in.
-const SKIPPED: &str = "SKIPPED: no network namespaces to be had (they need root and ip)";
-
 /// Says each line it reads again, with a word before it.
 const ECHO: &str = "stty -echo; echo re\"\"ady; read a; echo got-$a; read b; echo then-$b; exit 7";
 
@@ -76,7 +77,9 @@ fn ip(words: &[&str]) -> bool {
 
 #[test]
 fn a_new_address_is_noticed_and_the_session_goes_on() {
-    let Some(cable) = Cable::new() else { return eprintln!("{SKIPPED}") };
+    let Some(cable) = Cable::new("a_new_address_is_noticed_and_the_session_goes_on") else {
+        return;
+    };
     let directory = Directory::new("roam");
     let mut terminal = cable.session(&directory, ECHO);
     terminal.expect("ready");
@@ -92,12 +95,12 @@ fn a_new_address_is_noticed_and_the_session_goes_on() {
 /// The client loses IPv4 and has IPv6 alone; the server has told that it has both.
 #[test]
 fn a_session_goes_on_over_the_other_family() {
-    let Some(cable) = Cable::new() else { return eprintln!("{SKIPPED}") };
+    let Some(cable) = Cable::new("a_session_goes_on_over_the_other_family") else { return };
     let (client, server) = (&cable.client, &cable.server);
     let both = ip(&["-n", server, "address", "add", "fd77::2/64", "dev", "end", "nodad"])
         && ip(&["-n", client, "address", "add", "fd77::1/64", "dev", "cable", "nodad"]);
     if !both {
-        return eprintln!("SKIPPED: no IPv6 here");
+        return not_checked("a_session_goes_on_over_the_other_family", "no IPv6 here");
     }
     let directory = Directory::new("families");
     let mut terminal = cable.session(&directory, ECHO);
@@ -115,7 +118,7 @@ fn a_session_goes_on_over_the_other_family() {
 /// server sends is refused by its own system.
 #[test]
 fn a_path_of_576_octets_takes_a_session() {
-    let Some(cable) = Cable::new() else { return eprintln!("{SKIPPED}") };
+    let Some(cable) = Cable::new("a_path_of_576_octets_takes_a_session") else { return };
     assert!(ip(&["-n", &cable.server, "link", "set", "end", "mtu", "576"]));
     // The screen is filled with what no deflate shortens, and a long paste is counted.
     let script = "stty -echo -icanon; head -c 1300 /dev/urandom | base64 -w 79; echo re\"\"ady; \

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::disallowed_methods, reason = "tests are steered by their environment")]
 
+use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
@@ -42,18 +43,24 @@ pub fn lab_command() -> Command {
     limited(lab_program(), 300)
 }
 
-/// The result of making networks of our own; `None`, with a message, where this machine allows none.
-pub fn possible<T>(made: io::Result<T>) -> Option<T> {
+/// The result of making networks of our own; `None`, told as not checked, where this machine allows none.
+pub fn possible<T>(test: &str, made: io::Result<T>) -> Option<T> {
     match made {
         // Unsupported: no right to make any, or no TUN device. NotFound: no ip(8).
         Err(error)
             if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) =>
         {
-            say(&format!("skipped: {error}"));
+            not_checked(test, &error);
             None
         }
         made => Some(made.unwrap_or_else(|error| panic!("{error}"))),
     }
+}
+
+/// Says that this machine lacks what the test needs. The gate fails on each name that `scripts/not-checked` lacks.
+pub fn not_checked(test: &str, why: impl Display) {
+    let why = why.to_string();
+    say(&format!("NOT CHECKED: {test}: {}", why.trim().replace('\n', "; ")));
 }
 
 /// Past the test harness, which keeps the words of tests that pass to itself.

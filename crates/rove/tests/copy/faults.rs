@@ -11,6 +11,7 @@ use rove::testing::copy::receiver;
 use rustix::io::Errno;
 
 use crate::ends::{Copy, Scratch, noise, snapshot, tree};
+use crate::gate::not_checked;
 
 #[test]
 fn each_write_fails_once() {
@@ -136,8 +137,7 @@ fn after_a_failed_sync_a_file_is_begun_anew() {
 #[test]
 fn a_part_of_another_owner() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: needs root, to give files away");
-        return;
+        return not_checked("a_part_of_another_owner", "needs root, to give files away");
     }
     let scratch = Scratch::new();
     let size = 1000;
@@ -176,8 +176,7 @@ fn a_part_of_another_owner() {
 #[test]
 fn a_disk_that_gives_files_to_another() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: needs root, to give files away");
-        return;
+        return not_checked("a_disk_that_gives_files_to_another", "needs root, to give files away");
     }
     let scratch = Scratch::new();
     let (from, target) = (scratch.directory("from"), scratch.directory("target"));
@@ -198,14 +197,14 @@ fn a_disk_that_gives_files_to_another() {
 
 /// Runs `rove cp` with these words in a place that the program `within` makes; `None`, which is told, where
 /// that cannot be had.
-pub fn copied(scratch: &Scratch, within: &[&str], words: &[&str]) -> Option<Output> {
+pub fn copied(test: &str, scratch: &Scratch, within: &[&str], words: &[&str]) -> Option<Output> {
     let run = |program: &[&str]| {
         let mut command = Command::new(within[0]);
         command.args(&within[1..]).args(program).current_dir(&scratch.0);
         command.env("HOME", &scratch.0).stdin(Stdio::null()).output()
     };
     if !run(&["true"]).is_ok_and(|tried| tried.status.success()) {
-        println!("SKIPPED: needs the right to {within:?}");
+        not_checked(test, &format!("needs the right to {within:?}"));
         return None;
     }
     let rove = env!("CARGO_BIN_EXE_rove");
@@ -227,7 +226,9 @@ fn what_has_no_place_is_not_sent() {
         (&["setpriv", "--bounding-set=-dac_override"][..], "permission denied to write in"),
         (&["unshare", "-m", "sh", "-c", read_only, "sh"], "the file system is read-only"),
     ] {
-        let Some(output) = copied(&scratch, within, &["--json", "file", &to]) else {
+        let Some(output) =
+            copied("what_has_no_place_is_not_sent", &scratch, within, &["--json", "file", &to])
+        else {
             continue;
         };
         let told = String::from_utf8_lossy(&output.stdout);
@@ -250,8 +251,12 @@ fn a_target_that_is_read_only_ends_the_copy() {
     let within = r#"mount -t tmpfs none target && echo -n old >target/one && echo -n old >target/two &&
         mount -o remount,ro target && exec "$@""#;
     let words = ["one", "two", &format!("h:{}", target.display())];
-    let Some(output) = copied(&scratch, &["unshare", "-m", "sh", "-c", within, "sh"], &words)
-    else {
+    let Some(output) = copied(
+        "a_target_that_is_read_only_ends_the_copy",
+        &scratch,
+        &["unshare", "-m", "sh", "-c", within, "sh"],
+        &words,
+    ) else {
         return;
     };
     let told = String::from_utf8_lossy(&output.stderr);
@@ -275,7 +280,8 @@ fn a_limit_on_sizes_is_told() {
         let to = path(&target, is_there);
         let words = [&sources[0], &sources[1], &to].map(String::as_str);
         let within = ["sh", "-c", r#"ulimit -f 1024 && exec "$@""#, "sh"];
-        let output = copied(&scratch, &within, &words).expect("every sh has ulimit");
+        let output = copied("a_limit_on_sizes_is_told", &scratch, &within, &words)
+            .expect("every sh has ulimit");
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{name}: {told}");
         assert!(told.contains("large: larger than a file may be there"), "{name}: {told}");
@@ -293,8 +299,12 @@ fn a_mount_point_stays() {
     fs::write(target.join("hosts"), "old").unwrap();
     let within = r#"mount --bind target/hosts target/hosts && exec "$@""#;
     let words = ["-q", "hosts", &format!("h:{}", target.display())];
-    let Some(output) = copied(&scratch, &["unshare", "-m", "sh", "-c", within, "sh"], &words)
-    else {
+    let Some(output) = copied(
+        "a_mount_point_stays",
+        &scratch,
+        &["unshare", "-m", "sh", "-c", within, "sh"],
+        &words,
+    ) else {
         return;
     };
     let told = String::from_utf8_lossy(&output.stderr);

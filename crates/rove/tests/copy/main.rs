@@ -4,6 +4,8 @@
 
 mod ends;
 mod faults;
+#[path = "../gate/mod.rs"]
+mod gate;
 mod hostile;
 mod links;
 mod mutations;

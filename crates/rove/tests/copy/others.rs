@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise};
 use crate::faults::copied;
+use crate::gate::not_checked;
 use crate::hostile::{entry, job, octets, pushed, tell};
 
 /// Somebody else.
@@ -33,13 +34,19 @@ fn a_part_of_another_user_is_not_removed() {
     fs::write(&part, "half").unwrap();
     fs::set_permissions(&part, fs::Permissions::from_mode(0o600)).unwrap();
     if chown(&part, Some(OTHER), None).is_err() {
-        println!("SKIPPED: needs root, to give files away");
-        return;
+        return not_checked(
+            "a_part_of_another_user_is_not_removed",
+            "needs root, to give files away",
+        );
     }
     fs::write(scratch.join("file"), noise(1, 1000)).unwrap();
     let unable = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
     let to = format!("h:{}", shared(&scratch).display());
-    let Some(output) = copied(&scratch, &unable, &["file", &to]) else { return };
+    let Some(output) =
+        copied("a_part_of_another_user_is_not_removed", &scratch, &unable, &["file", &to])
+    else {
+        return;
+    };
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("is not ours"), "{told}");
     assert_eq!(fs::read(&part).unwrap(), b"half");
@@ -57,8 +64,10 @@ fn a_planted_file_with_the_right_contents_is_replaced() {
         fs::set_permissions(&target, fs::Permissions::from_mode(mode)).unwrap();
         fs::write(target.join("f"), "contents").unwrap();
         if chown(target.join("f"), Some(OTHER), None).is_err() {
-            println!("SKIPPED: needs root, to give files away");
-            return;
+            return not_checked(
+                "a_planted_file_with_the_right_contents_is_replaced",
+                "needs root, to give files away",
+            );
         }
         let result = Copy::new(&scratch.join("f"), &target).run();
         assert_eq!((result.receiver, result.lines), (Over::Complete, vec![]));
@@ -80,8 +89,10 @@ fn the_lock_of_another_user_is_not_waited_for() {
     let file = fs::File::create(&part).unwrap();
     fs::set_permissions(&part, fs::Permissions::from_mode(0o666)).unwrap();
     if chown(&part, Some(OTHER), None).is_err() {
-        println!("SKIPPED: needs root, to give files away");
-        return;
+        return not_checked(
+            "the_lock_of_another_user_is_not_waited_for",
+            "needs root, to give files away",
+        );
     }
     file.lock().unwrap();
     let mut messages = vec![entry(0, b"f", Kind::File { size: 5 })];

@@ -10,6 +10,7 @@ use rove::testing::copy::{Expected, receiver};
 use rustix::fs::{FileType, Mode};
 
 use crate::ends::{Copy, Scratch, noise, snapshot, tree};
+use crate::gate::not_checked;
 
 #[test]
 fn a_tree_arrives() {
@@ -107,8 +108,10 @@ fn permissions_are_kept_if_asked_for() {
 #[test]
 fn a_file_that_was_there_keeps_its_owner() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: needs root, to have files of others");
-        return;
+        return not_checked(
+            "a_file_that_was_there_keeps_its_owner",
+            "needs root, to have files of others",
+        );
     }
     let scratch = Scratch::new();
     let target = scratch.join("there");
@@ -133,8 +136,10 @@ fn a_file_that_was_there_keeps_its_group() {
     let unable = ["--groups=0,4242", "--bounding-set=-chown"];
     let tried = std::process::Command::new("setpriv").args(unable).arg("true").output();
     if !rustix::process::geteuid().is_root() || !tried.is_ok_and(|tried| tried.status.success()) {
-        println!("SKIPPED: needs root and setpriv, to have files of others and give none away");
-        return;
+        return not_checked(
+            "a_file_that_was_there_keeps_its_group",
+            "needs root and setpriv, to have files of others and give none away",
+        );
     }
     let scratch = Scratch::new();
     fs::write(scratch.join("new"), "new").unwrap();
@@ -163,8 +168,10 @@ fn a_file_that_was_there_keeps_its_group() {
 #[test]
 fn a_file_that_was_planted_keeps_nothing() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: needs root, to have files of others");
-        return;
+        return not_checked(
+            "a_file_that_was_planted_keeps_nothing",
+            "needs root, to have files of others",
+        );
     }
     let scratch = Scratch::new();
     let directory = scratch.directory("all");
@@ -418,8 +425,7 @@ fn devices_are_left_alone() {
         rustix::fs::mknodat(rustix::fs::CWD, path, FileType::CharacterDevice, mode, number)
     };
     if null(&from.join("source")).is_err() {
-        println!("SKIPPED: needs the right to make a device");
-        return;
+        return not_checked("devices_are_left_alone", "needs the right to make a device");
     }
     let there = target.join("there");
     null(&there).unwrap();
