@@ -66,6 +66,8 @@ enum Verb {
     Cs244(RealFlags),
     /// Real programs: how old what one sees is
     Aoi(RealFlags),
+    /// Real programs: the same keys at ssh, mosh and rove, as one animated picture
+    Film(real::film::FilmFlags),
     /// Real programs: packets, octets, processor time and wake-ups for each keystroke, and idle
     Keystroke(RealFlags),
     /// Real programs: Ctrl-C against a flood over a slow link
@@ -186,6 +188,10 @@ pub fn main() -> ExitCode {
         Verb::Paper(flags) => real(&flags, real::paper::run),
         Verb::Cs244(flags) => real(&flags, real::losses::run),
         Verb::Aoi(flags) => real(&flags, real::age::run),
+        Verb::Film(flags) => {
+            net::command::be_allowed();
+            real::film::run(&flags)
+        }
         Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
         Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
         Verb::Bulk(flags) => {

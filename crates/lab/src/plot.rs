@@ -336,7 +336,7 @@ fn text(out: &mut String, at: (f64, f64), anchor: &str, size: u32, words: &str) 
     );
 }
 
-fn escape(words: &str) -> String {
+pub(crate) fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

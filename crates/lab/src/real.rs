@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod claims;
 pub(crate) mod contender;
 pub(crate) mod experiment;
+pub(crate) mod film;
 mod flow;
 pub(crate) mod footprint;
 pub(crate) mod interrupt;

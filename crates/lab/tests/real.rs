@@ -215,6 +215,30 @@ fn rove_outlives_its_address() {
     }
 }
 
+/// The film shows what each client painted, and its count ends at all keys.
+#[test]
+fn a_film_is_shot() {
+    if !has_networks("a_film_is_shot") {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let out = scratch.join("film.svg");
+    let mut command = lab_command();
+    command.args(["film", "--quick", "--only", "mosh,rove", "--rtt-ms", "100", "--out"]).arg(&out);
+    let output = command.env("ROVE_BIN", rove_program()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let svg = std::fs::read_to_string(&out).unwrap();
+    for name in ["mosh", "rove"] {
+        assert!(said.contains(&format!("{name}: 32 keys, seen after ")), "{said}");
+        assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
+    }
+    assert_eq!(svg.matches("0 of 32 keys on the screen").count(), 2, "{said}");
+    assert_eq!(svg.matches("32 keys, seen after ").count(), 2, "{said}");
+    let whole = ">ready$ cd rove &amp;&amp; git log -1 --oneline</text>";
+    assert!(svg.matches(whole).count() >= 2, "each shows the whole command in the end: {svg}");
+}
+
 /// A quick run of one part of `bulk`: the rows of its first table.
 fn bulk(part: &str, file: &str, only: &str) -> Option<Vec<Vec<Value>>> {
     if !(has_networks(part) && has_ssh(part)) {

@@ -536,10 +536,7 @@ fn assert_confined(pid: u32, threads: &[(&str, u64)]) {
 fn confined(pid: u32) -> Option<Vec<(String, u64)>> {
     // Kernels that take filters have it.
     if !fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap() {
-        not_checked(
-            "the_filters_of_a_sessions_threads",
-            "this kernel takes no filters of calls",
-        );
+        not_checked("the_filters_of_a_sessions_threads", "this kernel takes no filters of calls");
         return None;
     }
     let value = |status: &str, name| {
