@@ -66,6 +66,7 @@ impl NetworkChanges {
 mod tests {
     use rove_streams::clock;
     use std::future::poll_fn;
+    use std::io::Write as _;
     use std::process::Command;
     use std::time::Duration;
 
@@ -83,7 +84,9 @@ mod tests {
                 Command::new("ip").args(words).status().is_ok_and(|status| status.success())
             };
             if !address("add") {
-                eprintln!("SKIPPED: may not add an address here, so no change is seen");
+                // Past the test harness, which keeps the words of tests that pass to itself.
+                let why = "may not add an address here, so no change is seen";
+                let _ = writeln!(io::stderr(), "NOT CHECKED: a_new_address_is_news: {why}");
                 return;
             }
             let change = poll_fn(|cx| links.poll_change(cx));
