@@ -152,10 +152,16 @@ impl Predictor {
         }
         // Without guesses before, judging makes none.
         self.revision += u64::from(self.engine.is_active());
-        self.policy.path(seen.interval, self.engine.is_active());
         match &mut self.engine {
-            Engine::Stock(stock) => stock.cull(now, seen, &mut self.policy),
-            Engine::Rove(epochs) => epochs.frame(now, seen, &mut self.policy),
+            Engine::Stock(stock) => {
+                self.policy.path(seen.interval, stock.is_active());
+                stock.cull(now, seen, &mut self.policy);
+            }
+            Engine::Rove(epochs) => {
+                epochs.frame(now, seen, &mut self.policy);
+                // By what the frame has shown of glitches, so that a second look changes nothing.
+                self.policy.path(seen.interval, epochs.is_active());
+            }
         }
     }
 
@@ -231,6 +237,39 @@ mod tests {
         CELLS_READ.set(0);
         predictor.frame(now, seen(terminal.screen(), keys.len()));
         (most, CELLS_READ.get())
+    }
+
+    /// Two paints in one turn are the same, also when a guess was unanswered for long, and when quick answers have
+    /// made up for that.
+    #[test]
+    fn a_second_look_changes_no_flag() {
+        let settings = Settings::ROVE.with_display(Display::Always);
+        let mut predictor = Predictor::new(settings);
+        let mut terminal = Terminal::new(Size::DEFAULT, Dialect::ROVE);
+        terminal.advance(b"$ ");
+        fn look(screen: &Screen, known: u64) -> Observation<'_> {
+            let (echo_ack, sent) = (StateNum::from(known), StateNum::from(known));
+            let interval = Duration::from_millis(20);
+            Observation { screen, echo_ack, sent, interval, line: None }
+        }
+        let (mut now, mut flagged) = (0, Vec::new());
+        predictor.frame(Time::ZERO, look(terminal.screen(), 0));
+        for key in 0..30 {
+            // One key is always in flight, the third one for long.
+            let letter = [b'a' + (key % 26) as u8];
+            predictor.keys(Time::from_millis(now), &letter, look(terminal.screen(), key));
+            now += if key == 2 { 5_200 } else { 200 };
+            let painted = [(); 2].map(|()| {
+                predictor.frame(Time::from_millis(now), look(terminal.screen(), key));
+                let mut screen = terminal.screen().clone();
+                predictor.overlay(&mut screen);
+                (0..40).map(|col| screen.cell_style(0, col)).collect::<Vec<_>>()
+            });
+            assert_eq!(painted[0], painted[1], "key {key}");
+            flagged.push(painted[0].iter().any(|style| *style != Default::default()));
+            terminal.advance(&letter);
+        }
+        assert!(!flagged[1] && flagged[2] && !flagged[29], "{flagged:?}");
     }
 
     /// The host chooses what the screen shows, and each frame replays all keys in flight.

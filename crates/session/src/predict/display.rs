@@ -55,7 +55,7 @@ pub(crate) struct DisplayPolicy {
 }
 
 impl DisplayPolicy {
-    /// The path's send interval, before guesses are judged.
+    /// The path's send interval, before guesses are judged by stock's rules, and after that by ours.
     pub(crate) fn path(&mut self, interval: Duration, active: bool) {
         if interval > SRTT_ON {
             self.slow_path = true;
