@@ -441,7 +441,9 @@ mod tests {
             _ => Reach::Connections,
         };
         if let Err(error) = confine_all(&reach).calls {
-            eprintln!("NOT CHECKED: calls_that_lead_out_of_a_process_are_refused: this kernel refuses no calls: {error}");
+            eprintln!(
+                "NOT CHECKED: calls_that_lead_out_of_a_process_are_refused: this kernel refuses no calls: {error}"
+            );
             return;
         }
         let (none, nowhere) = (0_usize, ptr::null_mut::<libc::c_void>());
