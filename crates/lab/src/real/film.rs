@@ -337,14 +337,12 @@ fn draw(out: &mut String, run: &Run, row: usize) {
 }
 
 /// Calls `each` with every span in which one part of the pictures stays the same.
-fn each_span<'a, T: PartialEq>(
+fn each_span<'a, T: PartialEq + 'a>(
     pictures: &'a [(Duration, Picture)],
     total: Duration,
     part: impl Fn(&'a Picture) -> &'a T,
     mut each: impl FnMut(std::ops::Range<Duration>, &'a T),
-) where
-    T: 'a,
-{
+) {
     let mut since: Option<(Duration, &T)> = None;
     for (at, picture) in pictures {
         let now = part(picture);
