@@ -78,6 +78,7 @@ impl AsyncRead for Reader {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Half { shared, id } = &self.half;
+        // The block ends before `stirred`, which may lock the channels again.
         let (read, tells) = {
             let mut mux = shared.mux();
             // No more of the buffer is made ready than there is for it: it may be large, and what there is little.
@@ -85,6 +86,7 @@ impl AsyncRead for Reader {
             let read = mux.poll_read(cx, *id, buf.initialize_unfilled_to(room));
             (read, mux.has_frames(Which::Urgent))
         };
+        // A read that moves the limit a little has nothing urgent to tell, and wakes no task.
         if tells {
             shared.stirred();
         }

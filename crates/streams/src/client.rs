@@ -176,6 +176,8 @@ impl Live {
     fn look(&mut self, now: Instant, shared: &Shared) -> Result<Option<Instant>, Stalled> {
         let received = self.connection.stats().udp_rx.datagrams;
         let has_come = received != self.received;
+        // The answer to our own question must not shorten the pause: else an idle session is asked
+        // about twice a second.
         let goes_on = has_come && !std::mem::take(&mut self.asked);
         if has_come {
             (self.received, self.heard, self.owes) = (received, now, None);
@@ -271,7 +273,10 @@ impl Connector {
             let due = if let (Some(Ok(due)), Some(live)) = (looked, &live) {
                 self.set_down(false);
                 self.shared.carry_on(live.link);
+                // A connection that comes back to life stays, and the attempts to replace it end.
                 tries.stop();
+                // Only a proof makes the pauses short again: a server that ends each connection
+                // must not get more attempts.
                 if self.shared.carried().proven == live.link {
                     tries.since = now;
                 }
@@ -317,6 +322,8 @@ impl Connector {
         let crypto = self.keys.client_config().map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
         let (keys, tries) = (self.keys.clone(), AtomicU64::new(0));
+        // Each attempt has a number of its own, because the server drops a repeated one
+        // as a replay.
         let next = move || keys.first_id(tries.fetch_add(1, Ordering::Relaxed) + 1);
         config.initial_dst_cid_provider(Arc::new(next));
         Ok(config)
@@ -348,6 +355,7 @@ impl Connector {
             }
         });
         let now = clock::now();
+        // The handshake's datagrams are no answer to anything that the channels sent.
         let received = connection.stats().udp_rx.datagrams;
         Some(Live {
             connection,
@@ -389,6 +397,7 @@ impl Tries {
             last: None,
             is_urgent: false,
             since: now,
+            // Until a round trip is known, an attempt has the longest time.
             rtt: TRY_LASTS_MAX / 4,
         }
     }
@@ -420,6 +429,8 @@ impl Tries {
         self.handles.retain(|handle| !handle.is_finished());
         let patience = (self.rtt * 4).clamp(TRY_LASTS_MIN, TRY_LASTS_MAX);
         let mut pause = try_each(now - self.since);
+        // At the shortest pause the oldest of eight would be dropped after 1.6 s, too
+        // early for a slow path.
         if self.handles.len() >= TRIES_MAX as usize / 2 {
             pause = pause.max(patience / TRIES_MAX);
         }
@@ -434,6 +445,7 @@ impl Tries {
         self.last = Some(now);
         self.is_urgent = false;
         let mut config = config.clone();
+        // Made for each attempt: the route, and with it the MTU, may have changed with the network.
         config.transport_config(Arc::new(transport(Role::Client, &shared.pace, server)));
         self.make(now, server, config, patience);
         Some(now + pause)
@@ -481,6 +493,7 @@ fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
         UdpSocketState::new((&socket).into())?.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
     let mut config = EndpointConfig::default();
     // Resets would answer strangers.
+    // The server's port tells QUIC by a bit that RFC 9287 lets an end clear.
     config.grease_quic_bit(false).min_reset_interval(RESETS_EACH);
     config.max_udp_payload_size(PAYLOAD_MAX).map_err(io::Error::other)?;
     let socket = BatchedSocket::new(TokioRuntime.wrap_udp_socket(socket)?);

@@ -65,15 +65,23 @@ pub(crate) fn transport(
         Role::Server => (UNPROVEN_STREAMS_MAX, UNPROVEN_BYTES_MAX),
     };
     let mut acks = quinn::AckFrequencyConfig::default();
+    // RFC 9000 §13.2.2 has an acknowledgment for each second packet. Fewer cost less
+    // work at both ends.
     acks.ack_eliciting_threshold(VarInt::from_u32(10));
     config
+        // The client opens the one stream of frames; the server opens none.
         .max_concurrent_bidi_streams(VarInt::from_u32(if role == Role::Server { 1 } else { 0 }))
         .max_concurrent_uni_streams(VarInt::from_u32(streams))
+        // A whole block fits, so that the channel's limit holds a sender back, and not this window.
         .stream_receive_window(VarInt::from_u32(2 << 20))
         .receive_window(VarInt::from_u32(window))
         .send_window(u64::from(CONNECTION_WINDOW) + (32 << 20))
+        // `poll_data` takes turns among channels already, and blocks have priorities by age.
         .send_fairness(false)
+        // Channels may be silent for days. The client finds a dead connection by its questions.
         .max_idle_timeout(None)
+        // RFC 9002 §6.2.2 has 333 ms, with which a lost first packet costs a second.
+        // This makes it 0.3 s.
         .initial_rtt(Duration::from_millis(100))
         .mtu_discovery_config(Some(sizes(peer)))
         .congestion_controller_factory(Arc::new(pace.clone()))
@@ -134,6 +142,7 @@ impl ConnectionTask {
 
     /// Sends frames as they become due.
     async fn tell(self, mut send: SendStream) -> Option<()> {
+        // Above all blocks: a WINDOW behind bulk could stop the peer's sending.
         let _ = send.set_priority(2);
         let mut frames = Vec::new();
         let mut by = None;
@@ -200,6 +209,7 @@ impl ConnectionTask {
                 return None;
             }
             let taken = octets.len() - rest.len();
+            // The rest is the beginning of a frame that has not arrived whole.
             octets.drain(..taken);
             self.shared.begun.notify_waiters();
             self.shared.stirred();
@@ -247,6 +257,7 @@ impl ConnectionTask {
                 }
             };
             block.write(octets).await?;
+            // One more turn could take the block past its largest size.
             if block.sent >= BLOCK_BYTES_MAX - TURN_BYTES {
                 let _ = block.stream.finish();
                 blocks.remove(&id);
@@ -313,6 +324,8 @@ impl ConnectionTask {
             let is_begun = self.shared.mux_of(self.link)?.is_begun(head.channel);
             match is_begun {
                 Ok(true) => break,
+                // Nothing more is read meanwhile, so QUIC's flow control (RFC 9000 §4)
+                // limits what waits.
                 Ok(false) => begun.await,
                 Err(violation) => {
                     self.violated(violation);
@@ -335,6 +348,8 @@ impl ConnectionTask {
                 });
                 outcome.map(|()| mux.has_frames(Which::All))
             };
+            // Chunks hold the memory of quinn's packets, and this task may wait long
+            // for the next ones.
             chunks[..count].fill(Bytes::new());
             self.shared.wake_up();
             match outcome {
@@ -371,6 +386,7 @@ impl Block {
         priority: i32,
     ) -> Option<Block> {
         let mut stream = connection.open_uni().await.ok()?;
+        // Above all older bulk: a short transfer does not wait behind a long one.
         let _ = stream.set_priority(if is_urgent { 1 } else { priority });
         let mut head = Vec::new();
         Head { channel, offset }.encode(&mut head);

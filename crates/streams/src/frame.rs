@@ -133,6 +133,7 @@ impl Frame {
         match kind {
             READY => return Ok(Some(Frame::Ready)),
             OPEN | WINDOW | FIN | ABORT | STOP | DONE | GONE => {}
+            // A frame does not tell its length, so nothing after an unknown kind can be decoded.
             _ => return Err(BadFrame::Kind(kind)),
         }
         let Some(channel) = take_number(rest) else { return Ok(None) };
@@ -153,6 +154,8 @@ impl Frame {
     fn read_open(channel: u64, rest: &mut &[u8]) -> Result<Option<Frame>, BadFrame> {
         let Some(have) = take_number(rest) else { return Ok(None) };
         let len = usize::try_from(have).unwrap_or(usize::MAX);
+        // Before the octets are there: the caller keeps incomplete frames, and a hostile length
+        // would grow its buffer.
         if len > REQUEST_BYTES_MAX {
             return Err(BadFrame::Oversized { have });
         }
@@ -212,6 +215,7 @@ fn put_number(number: u64, out: &mut Vec<u8>) {
 }
 
 fn take_number(octets: &mut &[u8]) -> Option<u64> {
+    // A longer encoding than a number needs is valid (RFC 9000 §16).
     let len = 1 << (octets.first()? >> 6);
     let (number, rest) = octets.split_at_checked(len)?;
     *octets = rest;

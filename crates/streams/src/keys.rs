@@ -61,6 +61,7 @@ impl Keys {
     pub(crate) fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
         let mut provider = rustls::crypto::ring::default_provider();
         provider.cipher_suites = vec![
+            // QUIC needs this one in any case, for its first packets (RFC 9001 §5.2).
             rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
             rustls::crypto::ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
         ];
@@ -102,6 +103,7 @@ impl Keys {
                 certified,
             ))));
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        // Without tickets there is no early data, which an attacker could replay (RFC 8446 §8).
         config.send_tls13_tickets = 0;
         if let Some(log) = &self.log {
             config.key_log = Arc::clone(log);
@@ -119,6 +121,7 @@ impl Keys {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        // A server has one key for all names.
         config.enable_sni = false;
         config.resumption = rustls::client::Resumption::disabled();
         if let Some(log) = &self.log {
@@ -180,11 +183,14 @@ impl Keys {
         connection: &Connection,
         number: u64,
     ) -> Option<[u8; PROOF]> {
+        // Labels differ, so that an attacker cannot send an end its own proof back.
         let label: &[u8] = match of {
             Role::Client => b"rove streams client",
             Role::Server => b"rove streams server",
         };
         self.memory.within(|| {
+            // The exporter's octets differ on each connection, so a proof is worth nothing on
+            // another one (RFC 8446 §7.5).
             let mut exported = [0; 32];
             connection.export_keying_material(&mut exported, b"EXPORTER-rove-streams", b"").ok()?;
             Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
@@ -223,6 +229,8 @@ impl InitialFilter {
     /// Whether to let a datagram in.
     pub(crate) fn admits(&mut self, datagram: &[u8]) -> bool {
         let id = match datagram {
+            // A short header does not tell the length of its id (RFC 9000 §17.3.1).
+            // Ours all have the same.
             [first, rest @ ..] if first & LONG == 0 => rest.get(..OWN_ID),
             _ => long_id(datagram),
         };
@@ -266,6 +274,8 @@ const LONG: u8 = 0x80;
 /// The destination id of a packet with a long header, if it has our version (RFC 9000 §17.2).
 fn long_id(datagram: &[u8]) -> Option<&[u8]> {
     match datagram {
+        // quinn would answer another version with Version Negotiation (RFC 9000 §6.1), and
+        // strangers get no answer.
         [first, 0, 0, 0, 1, len, rest @ ..] if first & LONG != 0 => rest.get(..usize::from(*len)),
         _ => None,
     }
@@ -274,6 +284,8 @@ fn long_id(datagram: &[u8]) -> Option<&[u8]> {
 /// Compares two proofs in constant time.
 pub(crate) fn are_equal(one: &[u8; PROOF], other: &[u8; PROOF]) -> bool {
     let difference = one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b));
+    // The compiler must not end the comparison early: its time would tell how much of a
+    // guess is right.
     std::hint::black_box(difference) == 0
 }
 

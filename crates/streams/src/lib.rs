@@ -71,6 +71,7 @@ impl Streams {
                 Some(heard) if heard > asked => return true,
                 Some(heard) if heard.elapsed() < away_after => {}
                 Some(_) => return false,
+                // Ends that are joined in memory hear no datagrams, and are always there.
                 None => return self.is_heard(),
             }
             clock::sleep(HEARD_LOOK).await;

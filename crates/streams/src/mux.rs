@@ -197,6 +197,8 @@ impl Mux {
             links: 0,
             say_ready: false,
             held: 0,
+            // As `HELD_BASE` in `connection.rs`: programs may write before the first connection
+            // sets the limit.
             held_max: 4 << 20,
             growth: 0,
             ended: None,
@@ -208,6 +210,7 @@ impl Mux {
         if self.ended.is_some() {
             return;
         }
+        // The first reason stays: a later `close` must not hide a violation from programs.
         self.ended = Some(ended);
         self.acceptors.drain(..).chain(self.openers.drain(..)).for_each(Waker::wake);
         for channel in self.channels.values_mut() {
@@ -226,6 +229,7 @@ impl Mux {
         self.links += 1;
         self.say_ready = true;
         self.sometime.clear();
+        // The peer tells its whole state again, so each unknown channel in it gets a new GONE.
         self.gone.clear();
         self.eager.clear();
         for (id, channel) in &mut self.channels {
@@ -234,6 +238,7 @@ impl Mux {
             receiving.rewind();
             let done = receiving.is_complete();
             channel.news = News {
+                // The last connection may have died with the OPEN.
                 open: !channel.is_known,
                 window: !done && !receiving.stopped,
                 end: sending.state != End::Open && !sending.done,
@@ -272,6 +277,8 @@ impl Mux {
             || self
                 .channels
                 .values()
+                // The peer answers OPEN with WINDOW or GONE, so an OPEN without either
+                // is owed an answer.
                 .any(|channel| !channel.is_known || channel.sending.is_on_its_way())
     }
 
@@ -301,6 +308,7 @@ impl Mux {
         if self.link == Link::Down {
             return;
         }
+        // A write happens now in any case, so acknowledgments that can wait go with it.
         self.telling.append(&mut self.sometime);
         while out.len() < most {
             if let Some(id) = self.gone.pop_first() {
@@ -308,6 +316,8 @@ impl Mux {
             } else if let Some(id) = self.telling.pop_first() {
                 self.tell(id, out);
             } else {
+                // READY goes last. At its receipt the peer sends octets from where our WINDOWs say,
+                // so all of them must be there.
                 if std::mem::take(&mut self.say_ready) {
                     Frame::Ready.encode(out);
                 }
@@ -340,6 +350,7 @@ impl Mux {
             let (received, limit) = receiving.tell();
             Frame::Window { channel: id, received, limit }.encode(out);
         }
+        // After its DONE the peer may have forgotten the channel, and would answer a FIN with GONE.
         if news.end && !channel.sending.done {
             match channel.sending.state {
                 End::Finished => Frame::Fin { channel: id, end: channel.sending.end() }.encode(out),
@@ -356,7 +367,11 @@ impl Mux {
         }
         let ready = self.link == Link::Ready;
         let channels = &self.channels;
+        // Before READY only channels that the peer cannot know: of others its WINDOW may
+        // acknowledge octets that went on an earlier connection.
         let may = |id: &&u64| ready || channels.get(*id).is_some_and(|channel| !channel.is_known);
+        // The search begins after the channel served last. Else a busy channel with a low number
+        // starves those above it.
         let after = self.eager.range(self.turn + 1..).find(may);
         let id = *after.or_else(|| self.eager.range(..=self.turn).find(may))?;
         self.turn = id;
@@ -371,6 +386,7 @@ impl Mux {
     /// Whether a channel of this number is, or was, open: octets for one that is not open yet have to wait.
     pub(crate) fn is_begun(&self, id: u64) -> Result<bool, Violation> {
         match (self.is_own(id), id < self.next_own, id < self.next_peer) {
+            // Only we open channels of our parity, so nobody can know this number yet.
             (true, false, _) => Err(Violation::Number),
             (true, true, _) | (false, _, true) => Ok(true),
             (false, _, false) => Ok(false),
@@ -403,6 +419,8 @@ impl Mux {
             return;
         }
         let channel = self.channels.remove(&id).expect("it was found before");
+        // Each doubling counted the window before it. From the first window on, these add up to
+        // this difference.
         self.growth -= channel.receiving.window - INITIAL_WINDOW;
         self.held -= channel.sending.held();
         for set in [&mut self.telling, &mut self.sometime, &mut self.eager, &mut self.blocked] {

@@ -29,6 +29,7 @@ pub(crate) fn sizes(peer: SocketAddr) -> MtuDiscoveryConfig {
 
 /// Octets of payload that datagrams to a peer may have.
 fn payload_max(peer: SocketAddr) -> u16 {
+    // An IPv4-mapped address (RFC 4291 §2.5.5.2) goes out as IPv4, with the shorter header.
     let headers = if peer.ip().to_canonical().is_ipv4() { 20 + 8 } else { 40 + 8 };
     let mtu = mtu(peer).unwrap_or(MTU_USUAL).max(MTU_USUAL);
     u16::try_from(mtu - headers).map_or(PAYLOAD_MAX, |most| most.min(PAYLOAD_MAX))

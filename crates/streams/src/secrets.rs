@@ -58,6 +58,7 @@ impl ClientConfig for Guarded<QuicClientConfig> {
     ) -> Result<Box<dyn Session>, ConnectError> {
         let (config, memory) = (Arc::clone(&self.config), self.memory);
         memory.within(|| {
+            // rustls makes the secret of its key share when a client's session starts.
             let session = config.start_session(version, server_name, params)?;
             Ok(Box::new(GuardedSession { session, memory }) as Box<dyn Session>)
         })

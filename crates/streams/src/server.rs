@@ -121,6 +121,8 @@ impl QuicInbox {
         if self.waiting.load(Ordering::Relaxed) + len > WAITING_BYTES_MAX {
             return;
         }
+        // Before the batch is sent: the reader subtracts as soon as it has the batch, and the count
+        // must not wrap.
         self.waiting.fetch_add(len, Ordering::Relaxed);
         if self.sender.try_send(batch).is_err() {
             self.waiting.fetch_sub(len, Ordering::Relaxed);
@@ -192,6 +194,8 @@ fn config(keys: &Keys) -> io::Result<ServerConfig> {
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config
         .max_incoming(UNPROVEN_MAX)
+        // There is no early data, for which quinn would hold 10 MiB for an attempt and
+        // 100 MiB in all.
         .incoming_buffer_size(64 << 10)
         .incoming_buffer_size_total(1 << 20);
     Ok(config)
@@ -206,8 +210,11 @@ fn open(
     let mut endpoint_config = EndpointConfig::default();
     let ids = keys.clone();
     endpoint_config
+        // The port tells QUIC by this bit, which RFC 9287 lets an end clear.
         .grease_quic_bit(false)
+        // The filter recognizes these ids by the secret, without a table of connections.
         .cid_generator(move || Box::new(OwnIds(ids.clone())))
+        // Else an attacker who repeats packets of an old connection gets an answer to each.
         .min_reset_interval(RESETS_EACH)
         .max_udp_payload_size(PAYLOAD_MAX)
         .map_err(io::Error::other)?;
@@ -272,6 +279,7 @@ impl Admissions {
     fn receive(&mut self, incoming: Incoming) {
         let number = self.keys.number_of(&incoming.orig_dst_cid());
         if !self.admits(number, clock::now()) {
+            // `refuse` would send a packet, and strangers get no answer.
             incoming.ignore();
             return;
         }
@@ -290,7 +298,10 @@ impl Admissions {
     /// Whether to admit the client's attempt of this number.
     fn admits(&mut self, number: Option<u64>, now: Instant) -> bool {
         let is_new = number.is_some() && number > self.newest;
+        // The number comes first, so that a replay uses up none of the client's handshakes.
         let admitted = is_new && self.handshakes.admit(now);
+        // Only now: an attempt that exceeds the rate is repeated under the same number,
+        // and may succeed then.
         if admitted {
             self.newest = number;
         }
@@ -350,6 +361,7 @@ async fn hear_out(connection: &Connection, keys: &Keys) -> Option<(u64, SendStre
     if *version != VERSION || !are_equal(proof.first_chunk::<PROOF>()?, &expected) {
         return None;
     }
+    // After the check, so that a client without the secret gets no proof of ours.
     let answer = keys.proof(Role::Server, connection, number)?;
     send.write_all(&answer).await.ok()?;
     Some((number, send, receive))
@@ -369,6 +381,7 @@ struct Port {
 impl Port {
     fn new(socket: UdpSocket, batches: Batches, keys: Keys) -> io::Result<Port> {
         let state = UdpSocketState::new((&socket).into())?;
+        // A full port must not block the thread that carries all streams.
         socket.set_nonblocking(true)?;
         let batches = Mutex::new((batches, InitialFilter::new(keys)));
         Ok(Port { socket, state, full: Mutex::new(None), batches })
@@ -423,10 +436,12 @@ impl AsyncUdpSocket for Port {
                 Poll::Ready(None) | Poll::Pending if count == 0 => return Poll::Pending,
                 Poll::Ready(None) | Poll::Pending => break,
             };
+            // `chunks` panics at 0.
             let stride = batch.stride.max(1);
             let mut len = 0;
             for datagram in batch.octets.chunks(stride) {
                 let end = len + datagram.len();
+                // A datagram beyond the buffer counts as lost, and QUIC repairs that.
                 if door.admits(datagram) && end <= buf.len() {
                     buf[len..end].copy_from_slice(datagram);
                     len = end;

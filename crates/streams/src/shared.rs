@@ -115,6 +115,7 @@ impl Shared {
     pub(crate) fn end(&self, ended: Ended) {
         self.mux().end(ended);
         self.stirred();
+        // Blocks that wait for their OPEN see the end only when they wake.
         self.begun.notify_waiters();
         self.ended.notify_waiters();
         self.news.notify_one();
@@ -147,6 +148,8 @@ impl Shared {
 
     /// Notes that no connection works.
     pub(crate) fn lose_carrier(&self) {
+        // The first loss counts: `is_cut_off` measures from it, and the connector calls
+        // this again and again.
         self.carried().lost.get_or_insert_with(clock::now);
         self.lost.notify_waiters();
     }
@@ -173,6 +176,8 @@ impl Shared {
 
     /// Wakes the connector if it rests.
     pub(crate) fn wake_up(&self) {
+        // The load comes first because each write of a program calls this, and a swap writes even
+        // if nobody rests.
         if self.is_resting.load(Ordering::SeqCst) && self.is_resting.swap(false, Ordering::SeqCst) {
             self.work.notify_one();
         }
@@ -185,6 +190,7 @@ impl Shared {
         self.wake_up();
         let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(wire) = wire else { return };
+        // Two tasks that carry at the same time would deliver frames out of order.
         let _pump = wire.pump.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(peer) = wire.peer.upgrade() else {
             // As if the peer's process had gone, and with it the session.

@@ -18,6 +18,8 @@ impl BulkController {
         }
         self.probe.is_on = self.persistent.is_sure && self.since_backoff.is_multiple_of(PROBE_EACH);
         self.since_backoff += 1;
+        // While the user types, CUBIC's rules end too: they would fill the queue in
+        // which a key waits.
         if standing <= self.queue() || self.is_active(now) {
             self.cruise();
         } else if self.since_backoff >= self.backoff_rounds && self.probe_rtt.is_none() {
@@ -42,6 +44,7 @@ impl BulkController {
         config.initial_window(self.window.max(before));
         let mut cubic = Cubic::new(Arc::new(config), now, self.mtu as u16);
         if last_loss > self.window {
+            // The event makes the window of that loss CUBIC's W_max (RFC 9438 §4.6).
             cubic.on_congestion_event(now, now, false, self.mtu);
         }
         // What was lost as the other came tells nothing of a path that is shared.

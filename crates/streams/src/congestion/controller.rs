@@ -140,6 +140,7 @@ impl BulkController {
         let least = self.least();
         self.look_for_activity(now);
         if let Mode::Startup { late, .. } = &mut self.mode {
+            // Only the first round trip decides, because later ones may include our own queue.
             if let Some(start) = self.known.take().and_then(|known| known.start(rtt)) {
                 self.window = self.window.max(start);
             }
@@ -167,6 +168,8 @@ impl BulkController {
     }
 
     pub(super) fn end_round(&mut self, now: Instant, round: &Round) {
+        // A rate that the application limited may be below the path's, so it counts
+        // only as a new maximum.
         if !round.is_limited || round.rate > self.rate() {
             self.note_rate(round.rate);
         }
@@ -187,6 +190,7 @@ impl BulkController {
             Mode::Cruise => self.end_cruise_round(now, round),
             Mode::Compete { .. } => self.end_compete_round(now, round),
         }
+        // In startup the rate is still that of the window, and not of the path.
         if !round.is_limited && !matches!(self.mode, Mode::Startup { .. }) {
             self.memory.note(SavedPath { rate: self.rate(), least: self.least(), at: now });
         }
@@ -214,6 +218,7 @@ impl BulkController {
             self.window_before = self.window;
         }
         self.competing_rounds = if is_crowded { self.competing_rounds + 1 } else { 0 };
+        // CUBIC fills the queue in which a key waits, so not while the user types.
         if self.competing_rounds >= COMPETING_ROUNDS && !self.is_active(now) {
             self.compete(now);
             return;
@@ -270,6 +275,8 @@ impl BulkController {
     }
 
     pub(super) fn begin_probe_rtt(&mut self, now: Instant, round: &Round) {
+        // A round that the application limited does not fill the window, so a smaller
+        // one shows little.
         if self.probe_rtt.is_some() || round.is_limited {
             return;
         }
@@ -308,6 +315,7 @@ impl BulkController {
             return;
         }
         probe.is_on = true;
+        // The probe's packets are acknowledged in the round after it, so its outcome takes two.
         probe.pending = Some((2, rate));
     }
 

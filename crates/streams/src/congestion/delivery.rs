@@ -169,6 +169,8 @@ impl DeliveryRate {
     fn sample(&mut self, now: Instant, known: Sent) {
         let sending = known.at.saturating_duration_since(known.first_sent);
         let arriving = now.saturating_duration_since(known.delivered_at);
+        // The longer span counts: acknowledgments that arrive in a burst would show
+        // more than the path carries.
         let span = sending.max(arriving);
         if span.is_zero() {
             return;

@@ -36,6 +36,7 @@ impl Jitter {
     }
 
     fn variation(&self) -> Duration {
+        // Zero until five rounds are noted, so that the first ones alone do not count as jitter.
         self.rounds.iter().map(|(variation, _)| *variation).min().unwrap_or_default()
     }
 }

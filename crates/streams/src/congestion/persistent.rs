@@ -26,6 +26,7 @@ impl PersistentQueue {
             return;
         }
         self.looks = match share(self.lost, self.acked) > PERSISTENT_LOSS {
+            // The limit lets the verdict end at most 16 checks after the loss has ended.
             true => (self.looks + 1).min(PERSISTENT * 4),
             false => self.looks.saturating_sub(1),
         };

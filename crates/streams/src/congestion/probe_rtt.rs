@@ -93,6 +93,7 @@ impl BaselineLoss {
         let before = self.chance();
         self.lost = self.lost / 2.0 + found.lost as f64;
         self.acked = self.acked / 2.0 + found.acked as f64;
+        // Two equal measurements show a stable path, so the next slowdown can wait for longer.
         let is_same = (self.chance() - before).abs() < SAME;
         self.backoff =
             if is_same && self.is_known { (self.backoff * 2).min(WAIT_MAX) } else { WAIT_MIN };
@@ -113,6 +114,7 @@ impl BaselineLoss {
     pub(super) fn tells_of_congestion(&self, round: &Round) -> bool {
         let (loss, chance) = (round.loss(), self.chance());
         let packets = ((round.acked + round.lost) / PACKET).max(1) as f64;
+        // Three standard deviations of chance loss among the packets of this round.
         let noise = 3.0 * (chance.max(NEGLIGIBLE) / packets).sqrt();
         self.is_known && loss > chance * 1.25 + 0.01 + noise
     }

@@ -29,6 +29,7 @@ impl Controller for BulkController {
             probe_rtt.acknowledge(now, sent, bytes);
         }
         match &mut self.mode {
+            // A window that the application does not fill must not grow (RFC 9002 §7.8).
             Mode::Startup { .. } if self.delivery.is_full() => {
                 self.window += bytes * STARTUP_NUM / STARTUP_DEN;
             }
@@ -61,9 +62,12 @@ impl Controller for BulkController {
             self.restart(now);
             return;
         }
+        // quinn reports an ECN mark as an event without lost octets.
         if lost_bytes == 0 {
             self.delivery.mark();
             self.was_marked = true;
+            // A mark ends slow start as a loss does (RFC 9002 §7.3.1), because the
+            // queue is there already.
             if matches!(self.mode, Mode::Startup { .. }) {
                 self.note_rate(self.delivery.round().rate);
                 self.cruise();

@@ -17,10 +17,12 @@ impl Mux {
         octets: &[u8],
         pulse: Pulse,
     ) -> Result<(), Violation> {
+        // Octets may be on their way before our GONE reaches the peer, so they are no violation.
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         channel.is_known = true;
         channel.receiving.begin_trip(pulse);
         channel.receiving.receive(offset, octets)?;
+        // The doubled window must not exceed the growth that it leaves to other channels.
         while channel.receiving.wants_window()
             && self.growth + 3 * channel.receiving.window <= GROWTH_MAX
         {
@@ -35,6 +37,8 @@ impl Mux {
     pub(crate) fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
         let id = match frame {
             Frame::Ready => {
+                // A repeated READY is the client's question whether we are there. QUIC's
+                // acknowledgment answers it.
                 if self.link == Link::Up {
                     self.link = Link::Ready;
                 }
@@ -55,6 +59,8 @@ impl Mux {
             return Err(Violation::Number);
         }
         let Some(channel) = self.channels.get_mut(&id) else {
+            // A peer that tells only DONE has our DONE already. One that lacks it tells FIN or
+            // ABORT too, and that frame gets GONE.
             if !matches!(frame, Frame::Done { .. }) && self.gone.len() < GONE_MAX {
                 self.gone.insert(id);
             }
@@ -79,6 +85,8 @@ impl Mux {
             && channel.receiving.is_complete()
             && matches!(frame, Frame::Fin { .. } | Frame::Abort { .. })
         {
+            // The peer repeats FIN and ABORT on each connection until DONE comes, so a
+            // repeat gets another DONE.
             channel.news.done = true;
             self.telling.insert(id);
         }
@@ -86,15 +94,20 @@ impl Mux {
     }
 
     fn handle_open(&mut self, id: u64, request: Vec<u8>) -> Result<(), Violation> {
+        // So `next_peer` below stays within the 62 bits of a number (RFC 9000 §16).
         if self.is_own(id) || id >= NUMBER_MAX - 1 {
             return Err(Violation::Number);
         }
+        // A new connection repeats an OPEN whose answer was lost. It must not make a
+        // second channel.
         if id < self.next_peer {
             if !self.channels.contains_key(&id) && self.gone.len() < GONE_MAX {
                 self.gone.insert(id);
             }
             return Ok(());
         }
+        // Before the check of the limit: a refused number counts as begun. Else its blocks wait for
+        // an OPEN that never comes.
         self.next_peer = id + 2;
         if !self.has_room_for_peers() {
             if self.gone.len() < GONE_MAX {
@@ -105,6 +118,7 @@ impl Mux {
         self.peers += 1;
         let mut channel = Channel::new(None);
         channel.request = Some(request);
+        // This WINDOW answers the OPEN, for which the peer counts an answer as owed (`is_busy`).
         channel.news.window = true;
         self.channels.insert(id, channel);
         self.sometime.insert(id);
@@ -126,6 +140,7 @@ impl Mux {
     fn handle_window(&mut self, id: u64, received: u64, limit: u64) -> Result<(), Violation> {
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         let sending = &mut channel.sending;
+        // A WINDOW that crossed our ABORT acknowledges octets that are not held any more.
         if !matches!(sending.state, End::Open | End::Finished) {
             return Ok(());
         }
@@ -138,6 +153,7 @@ impl Mux {
         } else {
             self.eager.remove(&id);
         }
+        // A new connection repeats WINDOW, and a writer without new room must not wake for that.
         if has_moved {
             sending.wake();
             self.blocked.remove(&id);
@@ -152,6 +168,7 @@ impl Mux {
             self.held -= channel.sending.give_up(End::Refused);
             self.eager.remove(&id);
         }
+        // A STOP is repeated if our ABORT died with its connection, so the ABORT is repeated too.
         if !channel.sending.done {
             channel.news.end = true;
             self.telling.insert(id);
@@ -165,6 +182,8 @@ impl Mux {
             // It is done with what has no end: it must have lost the channel.
             self.held -= channel.sending.give_up(End::Lost);
         } else if channel.sending.state == End::Finished {
+            // The peer sends no WINDOW for a complete direction, so DONE acknowledges
+            // its last octets.
             let state = channel.sending.state;
             self.held -= channel.sending.give_up(state);
         }
@@ -177,6 +196,7 @@ impl Mux {
 
     fn handle_gone(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
+        // GONE also refuses an OPEN, which must not go out again on the next connection.
         channel.is_known = true;
         if !channel.receiving.is_complete() {
             channel.receiving.break_off();
@@ -184,6 +204,7 @@ impl Mux {
             self.held -= channel.sending.give_up(End::Lost);
         }
         channel.receiving.done = true;
+        // The peer holds nothing of the channel, and would answer further frames with GONE again.
         channel.news = News::default();
         self.telling.remove(&id);
         self.handle_done(id);

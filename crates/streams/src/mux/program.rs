@@ -18,6 +18,8 @@ impl Mux {
         if request.len() > REQUEST_BYTES_MAX {
             return Poll::Ready(Err(Ended::Oversized));
         }
+        // The peer answers one OPEN too many with GONE, which would reset the channel.
+        // So it waits here.
         if self.own == CHANNELS_MAX {
             wait(&mut self.openers, cx);
             return Poll::Pending;
@@ -61,6 +63,8 @@ impl Mux {
         let count = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         if count == 0 && !octets.is_empty() {
             sending.writer = Some(cx.waker().clone());
+            // A writer that lacks only the peer's limit is woken by WINDOW, and not by
+            // room that others free.
             if common == 0 {
                 self.blocked.insert(id);
             }
@@ -88,6 +92,8 @@ impl Mux {
         match sending.state {
             End::Aborted | End::Lost => Poll::Ready(Err(Broken::Reset)),
             End::Refused => Poll::Ready(Err(Broken::Refused)),
+            // After a shutdown acknowledged octets do not suffice: only DONE shows that the peer
+            // has the end too.
             _ if sending.done || sending.state == End::Open && sending.is_clear() => {
                 Poll::Ready(Ok(()))
             }
@@ -127,6 +133,8 @@ impl Mux {
             return Poll::Ready(Err(Broken::Reset));
         };
         let receiving = &mut channel.receiving;
+        // First the octets: those that arrived in order stay readable after a reset, and after the
+        // session's end.
         if out.is_empty() || receiving.ready() > 0 {
             let count = receiving.read(out);
             self.look_at_receiving(id);
@@ -148,6 +156,7 @@ impl Mux {
     pub(crate) fn drop_writer(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.writer_gone = true;
+        // A direction that was shut down keeps its octets until DONE, as they still have to arrive.
         if channel.sending.state == End::Open {
             self.held -= channel.sending.give_up(End::Aborted);
             channel.news.end = true;
@@ -162,6 +171,7 @@ impl Mux {
     pub(crate) fn drop_reader(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.reader_gone = true;
+        // A complete direction needs no STOP: its DONE is due or has gone out.
         if !channel.receiving.is_complete() {
             channel.receiving.stop();
             channel.news.stop = true;

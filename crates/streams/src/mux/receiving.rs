@@ -104,6 +104,8 @@ impl Receiving {
     /// Takes octets from a connection.
     pub(super) fn receive(&mut self, offset: u64, mut octets: &[u8]) -> Result<(), Violation> {
         let end = offset.saturating_add(octets.len() as u64);
+        // These checks come first: octets of a direction that was given up must keep
+        // the limits as well.
         if end > self.told_limit {
             return Err(Violation::BeyondWindow);
         }
@@ -119,6 +121,7 @@ impl Receiving {
         }
         self.highest = self.highest.max(end);
         let received = self.received();
+        // Octets come again if the WINDOW that acknowledged them died with its connection.
         let known = usize::try_from(received.saturating_sub(offset)).unwrap_or(usize::MAX);
         let Some(fresh) = octets.get(known..).filter(|fresh| !fresh.is_empty()) else {
             return Ok(());
@@ -132,6 +135,8 @@ impl Receiving {
             let received = self.read + self.ready.len as u64;
             match first.key().cmp(&received) {
                 std::cmp::Ordering::Greater => break,
+                // A sender sends each octet once on a connection, and `rewind` forgets
+                // `later` between two.
                 std::cmp::Ordering::Less => return Err(Violation::Overlap),
                 std::cmp::Ordering::Equal => self.ready.append(first.remove()),
             }
@@ -149,6 +154,8 @@ impl Receiving {
         if let Some((start, run)) = self.later.range_mut(..offset).next_back() {
             match (start + run.len as u64).cmp(&offset) {
                 std::cmp::Ordering::Greater => return Err(Violation::Overlap),
+                // The chunks of a block come in order, and each extends its run. Else each chunk
+                // would count as a run.
                 std::cmp::Ordering::Equal => {
                     run.push(octets);
                     return Ok(());
@@ -178,6 +185,7 @@ impl Receiving {
     /// No more octets will come, and no end.
     pub(super) fn break_off(&mut self) {
         self.broken = true;
+        // The gap before these octets never fills. `ready` stays, as the program may read it.
         self.later.clear();
         self.wake();
     }
@@ -185,6 +193,7 @@ impl Receiving {
     /// The program reads no more.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
+        // The length stays, because `received` counts from it.
         self.ready = Run { len: self.ready.len, ..Run::default() };
         self.later.clear();
     }
@@ -200,6 +209,7 @@ impl Receiving {
     pub(super) fn rewind(&mut self) {
         self.later.clear();
         self.highest = self.received();
+        // `Pulse::at` begins at zero on each connection.
         (self.trip_began, self.trip_from) = (Duration::ZERO, self.highest);
     }
 
@@ -261,6 +271,7 @@ impl Run {
         while !octets.is_empty() {
             let room = self.pieces.back().map_or(0, |last| PIECE_BYTES - last.len());
             if room == 0 {
+                // Hundreds of channels that carry a few octets each must not cost 64 KiB apiece.
                 let capacity = if self.len < PIECE_BYTES { octets.len() } else { PIECE_BYTES };
                 self.pieces.push_back(Vec::with_capacity(capacity.min(PIECE_BYTES)));
                 continue;

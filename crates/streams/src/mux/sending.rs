@@ -114,6 +114,7 @@ impl Sending {
         if !self.tail.is_empty() {
             self.pieces.push_back(self.tail.split().freeze());
         }
+        // A channel that has written less than a piece gets no buffer of 64 KiB.
         if self.tail.capacity() == 0 && self.end >= PIECE_BYTES as u64 {
             self.tail.reserve(PIECE_BYTES);
         }
@@ -131,6 +132,7 @@ impl Sending {
         let piece = self.pieces.get(index).expect("what is not sent lies in the pieces");
         let credit = usize::try_from(self.limit - self.next).unwrap_or(usize::MAX);
         let len = (piece.len() - within).min(most).min(credit);
+        // A slice shares memory with the piece: octets are held for resending without a copy.
         let octets = piece.slice(within..within + len);
         self.cursor =
             if within + len == piece.len() { (index + 1, 0) } else { (index, within + len) };
@@ -142,13 +144,19 @@ impl Sending {
     /// The peer has everything before `received`, and allows octets before `limit`. Returns how many octets
     /// need not be kept any more.
     pub(super) fn acknowledge(&mut self, received: u64, limit: u64) -> Result<u64, Violation> {
+        // Not `next`: octets of an earlier connection may have arrived that this one
+        // was not given yet.
         if received > self.end {
             return Err(Violation::AckedAhead);
         }
+        // A smaller limit has no effect, as in RFC 9000 §4.1: octets up to the larger
+        // one may be on their way.
         self.limit = self.limit.max(limit);
         let freed = received.saturating_sub(self.start);
         let mut surplus = freed;
         while surplus > 0 {
+            // A hostile peer may acknowledge octets that were never sent. The newest of
+            // those lie in `tail`.
             if self.pieces.is_empty() {
                 self.cut();
             }
@@ -184,6 +192,7 @@ impl Sending {
         self.pieces.clear();
         self.tail = BytesMut::new();
         self.cursor = (0, 0);
+        // Nothing is held or on its way now, so the peer owes no acknowledgment.
         (self.start, self.next) = (self.end, self.end);
         self.state = state;
         self.wake();
