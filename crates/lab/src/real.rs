@@ -93,6 +93,11 @@ impl Setting {
     }
 }
 
+/// Whether `--only` leaves the program of this name: without it all, else those that hold one of its parts.
+pub(crate) fn is_wanted(only: Option<&str>, name: &str) -> bool {
+    only.is_none_or(|only| only.split(',').any(|part| name.contains(part)))
+}
+
 impl RealFlags {
     /// How much is run.
     pub(crate) fn setting(&self) -> Setting {
@@ -145,7 +150,7 @@ impl RealFlags {
 
     /// Whether --only leaves the program of this name.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| only.split(',').any(|part| name.contains(part)))
+        is_wanted(self.only.as_deref(), name)
     }
 
     /// How many sessions of each program over each path.

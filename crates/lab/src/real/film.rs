@@ -14,6 +14,7 @@ use clap::Args;
 use rove_term::{Attrs, Screen, Size, Underline, Width};
 
 use super::contender::{Contender, Echo, Wire, usual};
+use super::is_wanted;
 use super::stage::{Setup, Stage};
 use super::typing::{READY, Seen, type_keys};
 use crate::flags::LinkFlags;
@@ -53,12 +54,14 @@ pub(crate) fn run(flags: &FilmFlags) -> io::Result<i32> {
         ("mosh", Contender::mosh()),
         ("rove", Contender::rove(Wire::Native)),
     ] {
-        let wanted = flags.only.as_ref();
-        if wanted.is_none_or(|only| only.split(',').any(|part| name.contains(part))) {
+        if is_wanted(flags.only.as_deref(), name) {
             let reel = Reel::shoot(name, &contender, flags)?;
             println!("{name}: {}", reel.summary());
             reels.push(reel);
         }
+    }
+    if reels.is_empty() {
+        return Err(io::Error::other("no program is left to film"));
     }
     let title = format!("The same keys over the same link: {}", flags.link.describe());
     if let Some(directory) = flags.out.parent() {
