@@ -1,9 +1,11 @@
 //! The two ends of a simulated session as the nodes of one [`World`](crate::world::World): a person at a client, and a
 //! program under a server. Each simulation has a person and a program of its own.
 
+use std::net::SocketAddr;
+
 use rove_ssp::{Machine, Time};
 
-use crate::world::{Fault, Node};
+use crate::world::{Fault, Network, Node};
 
 /// A node of a world with two ends.
 #[derive(Debug)]
@@ -79,5 +81,17 @@ impl<P: Node, H: Node> Node for End<P, H> {
 
     fn datagram_too_big(&mut self) {
         self.node().datagram_too_big();
+    }
+
+    fn network_changed(&mut self, now: Time, network: Network) {
+        self.node().network_changed(now, network);
+    }
+
+    fn targets(&mut self, now: Time, peer: SocketAddr) -> Vec<SocketAddr> {
+        self.node().targets(now, peer)
+    }
+
+    fn heard(&mut self, now: Time, from: SocketAddr) {
+        self.node().heard(now, from);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use rove_session::LineMode;
 use rove_ssp::Time;
 use rove_term::Size;
 
@@ -31,10 +32,24 @@ impl Kind {
     pub const ALL: [Kind; 4] = [Kind::Shell, Kind::Flood, Kind::Painter, Kind::Chaos];
 }
 
+/// Who reads the keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Reader {
+    /// The line discipline echoes them.
+    Shell,
+    /// `su`: reads a password to Enter, with ECHO off.
+    Password,
+    /// `pw`: the same in raw mode.
+    RawPassword,
+    /// `vi`: in raw mode, up to `q`; it echoes, but for `b` it writes `c`.
+    Contrary,
+}
+
 /// A program on a pty.
 #[derive(Clone, Debug)]
 pub struct Host {
     kind: Kind,
+    reader: Reader,
     size: Size,
     rng: Rng,
     next_frame: Option<Time>,
@@ -45,7 +60,15 @@ pub struct Host {
 impl Host {
     /// One that has not begun.
     pub fn new(kind: Kind, rng: Rng) -> Host {
-        Host { kind, size: Size::DEFAULT, rng, next_frame: None, frames: 0, typed: Vec::new() }
+        Host {
+            kind,
+            reader: Reader::Shell,
+            size: Size::DEFAULT,
+            rng,
+            next_frame: None,
+            frames: 0,
+            typed: Vec::new(),
+        }
     }
 
     /// Begins, on a pty of this size.
@@ -62,19 +85,55 @@ impl Host {
 
     /// Reads keys and echoes them as a line discipline does.
     pub fn input(&mut self, octets: &[u8], out: &mut Vec<u8>) {
-        self.typed.extend_from_slice(octets);
         for octet in octets {
-            match octet {
-                0x03 if self.kind == Kind::Endless => {
+            self.typed.push(*octet);
+            match (self.reader, octet) {
+                (Reader::Shell, 0x03) if self.kind == Kind::Endless => {
                     self.stop();
                     out.extend_from_slice(b"^C\r\n$ ");
                 }
-                b'\r' => out.extend_from_slice(b"\r\n$ "),
-                0x7f => out.extend_from_slice(b"\x08 \x08"),
-                0..0x20 => out.extend_from_slice(&[b'^', octet + 0x40]),
-                _ => out.push(*octet),
+                (Reader::Shell, b'\r') => self.enter(out),
+                (Reader::Password | Reader::RawPassword, b'\r') => {
+                    self.reader = Reader::Shell;
+                    out.extend_from_slice(b"\r\nSorry.\r\n$ ");
+                }
+                (Reader::Password | Reader::RawPassword, _) => {}
+                (Reader::Contrary, b'q') => {
+                    self.reader = Reader::Shell;
+                    out.extend_from_slice(b"\r\n$ ");
+                }
+                (Reader::Contrary, b'b') => out.push(b'c'),
+                (_, b'\r') => out.extend_from_slice(b"\r\n$ "),
+                (_, 0x7f) => out.extend_from_slice(b"\x08 \x08"),
+                (_, 0..0x20) => out.extend_from_slice(&[b'^', octet + 0x40]),
+                (_, _) => out.push(*octet),
             }
         }
+    }
+
+    /// The mode of the pty's line.
+    pub fn line(&self) -> LineMode {
+        match self.reader {
+            Reader::Shell => LineMode::Cooked,
+            Reader::Password => LineMode::Hidden,
+            Reader::RawPassword | Reader::Contrary => LineMode::Raw,
+        }
+    }
+
+    /// Enter at the shell: a line that ends with the name of a program starts it.
+    fn enter(&mut self, out: &mut Vec<u8>) {
+        self.reader = match self.typed.as_slice() {
+            [.., b's', b'u', b'\r'] => Reader::Password,
+            [.., b'p', b'w', b'\r'] => Reader::RawPassword,
+            [.., b'v', b'i', b'\r'] => Reader::Contrary,
+            _ => Reader::Shell,
+        };
+        let said: &[u8] = match self.reader {
+            Reader::Shell => b"\r\n$ ",
+            Reader::Password | Reader::RawPassword => b"\r\nPassword: ",
+            Reader::Contrary => b"\r\n",
+        };
+        out.extend_from_slice(said);
     }
 
     /// Writes the output that is due at this time.

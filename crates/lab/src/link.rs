@@ -158,6 +158,8 @@ pub struct Counters {
     pub duplicated: u64,
     /// Held back so that others overtake.
     pub reordered: u64,
+    /// Held back until the end of a span in which all wait.
+    pub held: u64,
     /// Damaged.
     pub corrupted: u64,
     /// How long those waited that left the queue for the bottleneck, together.
@@ -177,6 +179,7 @@ impl Counters {
         self.oversized += other.oversized;
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;
+        self.held += other.held;
         self.corrupted += other.corrupted;
         self.queued += other.queued;
     }
@@ -194,6 +197,7 @@ impl Counters {
             oversized: self.oversized - before.oversized,
             duplicated: self.duplicated - before.duplicated,
             reordered: self.reordered - before.reordered,
+            held: self.held - before.held,
             corrupted: self.corrupted - before.corrupted,
             queued: self.queued - before.queued,
         }
@@ -411,6 +415,7 @@ impl Link {
         let delay = self.profile.delay;
         let hold = self.profile.holds.iter().find(|hold| hold.contains(&departs));
         let departs = hold.map_or(departs, |hold| hold.end);
+        self.counters.held += u64::from(hold.is_some());
         let mut at = departs
             + match self.profile.jitter {
                 Jitter::None => delay,

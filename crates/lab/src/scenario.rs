@@ -1,74 +1,82 @@
-//! Makes a hostile network from a seed, and a session that must come through it whole.
+//! Makes a hostile network and two ordinary machines from a seed, and a session that must come through it whole.
 
 use std::fmt;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rove_session::Peer;
+use rove_session::client::TtyScreen;
+use rove_session::predict::{Display, Editing, Settings};
 use rove_ssp::Time;
-use rove_term::{Size, project};
+use rove_term::Size;
 
-use crate::attacker::Tally;
-use crate::compare::differences;
 use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
-use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate};
+use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
+use crate::local_clock::LocalClock;
+use crate::opportunities::Opportunities;
+use crate::person::Errands;
 use crate::rng::{Chance, Rng};
-use crate::session::{Plan, Session, Typing};
-use crate::world::Fault;
+use crate::session::Usage;
+use crate::shell::Termios;
+use crate::trial::{Outcome, Trial};
+use crate::tty::Answers;
+use crate::world::{Fault, Notice};
 
-/// The network and the events that a session has to come through.
+/// The network, the machines, and the events that a session has to come through.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    seed: u64,
-    sender: Sender,
-    kind: Kind,
-    size: Size,
-    resizes: Chance,
-    up: Profile,
-    down: Profile,
-    attacker: Chance,
-    roams: Vec<Time>,
-    client_sleeps: Vec<(Time, Duration)>,
-    server_sleeps: Vec<(Time, Duration)>,
-    ending: Ending,
+    pub(crate) seed: u64,
+    pub(crate) sender: Sender,
+    pub(crate) kind: Kind,
+    pub(crate) size: Size,
+    pub(crate) resizes: Chance,
+    pub(crate) usage: Usage,
+    pub(crate) up: Profile,
+    pub(crate) down: Profile,
+    pub(crate) attacker: Chance,
+    pub(crate) roams: Vec<(Time, Notice)>,
+    pub(crate) client_sleeps: Vec<(Time, Duration)>,
+    pub(crate) server_sleeps: Vec<(Time, Duration)>,
+    pub(crate) death: Option<Death>,
+    pub(crate) ending: Ending,
 }
 
 /// The end that closes the session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Ending {
+pub(crate) enum Ending {
+    /// The user quits.
     Quit,
+    /// The program ends.
     Exit,
+    /// Both at once.
+    Both,
 }
 
-/// The result of a session.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Outcome {
-    /// Simulated time.
-    pub simulated: Duration,
-    /// Keys typed, and delivered once and in order.
-    pub keys: u64,
-    /// Frames the program wrote.
-    pub frames: u64,
-    /// Datagrams sent.
-    pub datagrams: u64,
-    /// Datagrams that arrived and were refused.
-    pub refused: u64,
-    /// Events in the heap.
-    pub events: u64,
-    /// Names the run: equal for equal runs.
-    pub hash: u64,
+/// A process that is killed, in which of its turns.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Death {
+    /// The client's.
+    Client(u64),
+    /// The server's.
+    Server(u64),
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{:?}, sent as {}, {} roams, {} + {} sleeps, up {:?}, down {:?}",
+            "{:?}, sent as {}, {} roams, {} + {} sleeps, {:?}, {:?}, {:?}, up {:?}, down {:?}",
             self.kind,
             self.sender.name,
             self.roams.len(),
             self.client_sleeps.len(),
             self.server_sleeps.len(),
+            self.death,
+            self.ending,
+            self.usage,
             self.up,
             self.down
         )
@@ -77,15 +85,12 @@ impl fmt::Display for Scenario {
 
 impl Scenario {
     /// The hostile network of this seed: delays up to 2 s, loss up to half of all datagrams, in bursts or not,
-    /// duplication, reordering, corruption, slow bottlenecks with deep queues, outages, roaming, sleeps at both
+    /// duplication, reordering, corruption, slow bottlenecks with deep queues or with rates that change all the
+    /// time, policers, datagrams held back by a radio, outages of one direction or of both, roaming, sleeps at both
     /// ends, small MTUs without an error message, and an attacker on the path that replays, overtakes, changes
-    /// source addresses and reflects.
+    /// source addresses and reflects. The machines' clocks differ, and one session in sixteen loses a process.
     pub fn hostile(seed: u64) -> Scenario {
         let mut rng = Rng::new(seed);
-        let outages = some(&mut rng, 30, 3, |rng| {
-            let start = moment(rng);
-            start..start + rng.span_within(SECOND, 20 * SECOND)
-        });
         let sender = senders()[rng.below(senders().len() as u64) as usize].clone();
         let mut up = hostile_profile(&mut rng);
         let mut down = hostile_profile(&mut rng);
@@ -94,49 +99,85 @@ impl Scenario {
         if searches && rng.happens(Chance::percent(50)) {
             (up.oversize, down.oversize) = (Oversize::Silent, Oversize::Silent);
         }
-        up.outages = outages.clone();
-        down.outages = outages;
+        let outages = some(&mut rng, 30, 3, |rng| {
+            let start = moment(rng);
+            start..start + rng.span_within(SECOND, 20 * SECOND)
+        });
+        match rng.below(4) {
+            0 => up.outages = outages,
+            1 => down.outages = outages,
+            _ => (up.outages, down.outages) = (outages.clone(), outages),
+        }
         let sleep = |rng: &mut Rng| (moment(rng), rng.span_within(SECOND, 30 * SECOND));
+        let roam = |rng: &mut Rng| (moment(rng), rng.pick(&[Notice::None, Notice::Given]));
         Scenario {
             seed: rng.next_u64(),
-            sender,
             kind: rng.pick(&Kind::ALL),
             size: rng.pick(&[Size::DEFAULT, Size::clamped(40, 132), Size::clamped(10, 30)]),
             resizes: rng.pick(&[Chance::NEVER, Chance::percent(1), Chance::percent(10)]),
+            usage: usage(&mut rng, sender.peer),
+            sender,
             up,
             down,
             attacker: rng.pick(&[Chance::NEVER, Chance::percent(2)]),
-            roams: some(&mut rng, 50, 12, moment),
+            roams: some(&mut rng, 50, 12, roam),
             client_sleeps: some(&mut rng, 20, 2, sleep),
             server_sleeps: some(&mut rng, 10, 1, sleep),
-            ending: rng.pick(&[Ending::Quit, Ending::Exit]),
+            death: match rng.below(32) {
+                0 => Some(Death::Client(rng.within(1, DEATH_TURN_MAX))),
+                1 => Some(Death::Server(rng.within(1, DEATH_TURN_MAX))),
+                _ => None,
+            },
+            ending: rng.pick(&[Ending::Quit, Ending::Exit, Ending::Both]),
         }
     }
 
-    /// Runs it: [`BUSY`] of typing and writing, then the link heals, all that is under way must arrive, and
-    /// the session ends.
+    /// Runs it: [`BUSY`] of typing and writing, then the link heals, all that is under way must arrive, wrong guesses
+    /// must go, and the session ends. Where a process was killed, the other one must bear it.
     ///
     /// # Errors
     /// The first thing that must not happen.
     pub fn run(&self) -> Result<Outcome, Fault> {
-        let mut trial = Trial(Session::new(&Plan {
-            seed: self.seed,
-            sender: self.sender.clone(),
-            kind: self.kind,
-            typing: Typing::Busy { resizes: self.resizes },
-            size: self.size,
-            // Still fair, as it was a moment ago when ssh went over it.
-            path: Profile::delay(self.up.delay),
-        }));
-        trial.0.world.run_until(CALM)?;
-        trial.unleash(self);
-        let asleep = self.client_sleeps.iter().map(|(_, span)| *span).sum();
-        trial.0.world.run_until(Time::ZERO + BUSY + asleep)?;
-        trial.measure_amplification(&self.sender)?;
-        trial.heal()?;
-        trial.converge()?;
-        trial.end(self.ending, self.sender.peer)?;
-        Ok(trial.outcome())
+        Trial::new(self).run()
+    }
+
+    /// Whether nothing in this span, or shortly before it, keeps datagrams from arriving for long.
+    pub(crate) fn is_calm(&self, span: Range<Time>) -> bool {
+        let since = span.start - 20 * SECOND;
+        let meets = |other: &Range<Time>| other.start < span.end && since < other.end;
+        let holds = self.up.holds.iter().chain(&self.down.holds);
+        let outages = self.up.outages.iter().chain(&self.down.outages);
+        let sleeps = self.client_sleeps.iter().chain(&self.server_sleeps);
+        !holds.chain(outages).any(meets)
+            && !sleeps.map(|(at, span)| *at..*at + *span).any(|sleep| meets(&sleep))
+            && !self.roams.iter().any(|(at, _)| meets(&(*at..*at + SECOND)))
+    }
+}
+
+/// The user's choices, the terminal and the clocks.
+fn usage(rng: &mut Rng, peer: Peer) -> Usage {
+    let displays = [Display::Adaptive, Display::Always, Display::Never, Display::Experimental];
+    let mut clock = || LocalClock {
+        epoch: Time::from_millis(rng.pick(&[0, 1, 3_600_000, 315_360_000_000])),
+        drift_ppm: rng.pick(&[0, -100, 100, -1_000, 1_000]),
+        lateness: MS * rng.pick(&[0, 0, 1, 15]),
+    };
+    Usage {
+        clocks: [clock(), clock()],
+        settings: Settings::ROVE
+            .with_display(rng.pick(&displays))
+            .with_editing(rng.pick(&[Editing::Insert, Editing::Overwrite])),
+        window: TtyScreen::of(peer),
+        term: Some(rng.pick(&TERMS)),
+        answers: match rng.below(3) {
+            0 => Answers::Never,
+            _ => Answers::After(MS * rng.pick(&[1, 5, 300, 3_000])),
+        },
+        termios: match peer {
+            Peer::Rove => Termios::Reported,
+            Peer::Stock => Termios::Ignored,
+        },
+        errands: Errands::Some,
     }
 }
 
@@ -152,130 +193,6 @@ fn senders() -> [Sender; 8] {
         Sender { wire: WireKind::NativeInHaste, ..Sender::native() },
         Sender { wire: WireKind::NativeInHaste, ..Sender::metered() },
     ]
-}
-
-/// A session that is put to the test.
-struct Trial(Session);
-
-impl Trial {
-    /// From here on the network is the scenario's.
-    fn unleash(&mut self, scenario: &Scenario) {
-        let Session { world, client_id, server_id } = &mut self.0;
-        world.set_profile(*client_id, *server_id, scenario.up.clone());
-        world.set_profile(*server_id, *client_id, scenario.down.clone());
-        world.set_attacker(scenario.attacker);
-        for at in &scenario.roams {
-            world.roam_at(*at, *client_id);
-        }
-        for (node, sleeps) in
-            [(client_id, &scenario.client_sleeps), (server_id, &scenario.server_sleeps)]
-        {
-            for (at, span) in sleeps {
-                world.suspend_at(*at, *node, *span);
-            }
-        }
-    }
-
-    /// On the native wire, an address that is not the client's gets at most three times the octets that came from
-    /// it (`docs/wire.md` §8).
-    fn measure_amplification(&self, sender: &Sender) -> Result<(), Fault> {
-        let Tally { spent, got } = self.0.world.tally();
-        let is_bound = matches!(sender.wire, WireKind::Native | WireKind::NativeInHaste);
-        match is_bound && got > 3 * spent {
-            true => {
-                let what = format!("a stranger got {got} octets for {spent}");
-                Err(Fault::new(self.0.world.now(), what))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Heals the link, and stops the attacker, the user and the program.
-    fn heal(&mut self) -> Result<(), Fault> {
-        let fair = Profile::delay(50 * MS);
-        self.0.world.set_profile(self.0.client_id, self.0.server_id, fair.clone());
-        self.0.world.set_profile(self.0.server_id, self.0.client_id, fair);
-        self.0.world.set_attacker(Chance::NEVER);
-        self.0.client_mut().user.stop();
-        self.0.server_mut().host.stop();
-        self.0.world.poke(self.0.client_id)?;
-        self.0.world.poke(self.0.server_id)
-    }
-
-    /// Waits until both ends hold the same, at most [`CONVERGE_MAX`].
-    fn converge(&mut self) -> Result<(), Fault> {
-        let end = self.0.world.now() + CONVERGE_MAX;
-        loop {
-            self.0.world.run_until(self.0.world.now() + SECOND)?;
-            let Some(what) = self.divergence() else { return Ok(()) };
-            if self.0.world.now() >= end {
-                return Err(Fault::new(self.0.world.now(), what));
-            }
-        }
-    }
-
-    /// The differences that remain between the ends.
-    fn divergence(&self) -> Option<String> {
-        let (client, server) = (self.0.client(), self.0.server());
-        let (typed, read) = (client.user.typed(), server.host.typed());
-        if typed != read {
-            let common = typed.iter().zip(read).take_while(|(a, b)| a == b).count();
-            return Some(format!(
-                "{} octets typed, {} read, the first {common} equal",
-                typed.len(),
-                read.len()
-            ));
-        }
-        let wanted = server.server.screen();
-        let in_tty = project(wanted, &client.dialect);
-        let view = ("view", client.client.view().screen(), wanted);
-        for (name, shown, wanted) in [view, ("terminal", client.tty.screen(), &in_tty)] {
-            if let Some(difference) = differences(shown, wanted).first() {
-                return Some(format!("the client's {name}: {difference}"));
-            }
-        }
-        None
-    }
-
-    /// Ends the session from one side; the other must follow, and both must know.
-    fn end(&mut self, ending: Ending, peer: Peer) -> Result<(), Fault> {
-        let now = self.0.world.now();
-        match ending {
-            Ending::Quit => {
-                self.0.client_mut().client.handle_keys(now, b"\x1e.");
-                self.0.world.poke(self.0.client_id)?;
-            }
-            Ending::Exit => {
-                self.0.server_mut().server.child_exited(now, EXIT_STATUS);
-                self.0.world.poke(self.0.server_id)?;
-            }
-        }
-        self.0.world.run_until(now + END_MAX)?;
-        let fault = |what: String| Err(Fault::new(now + END_MAX, what));
-        match (&self.0.client().exit, &self.0.server().exit) {
-            (Some(at_client), Some(at_server)) if at_client.clean && at_server.clean => {
-                let told = at_client.status;
-                let wanted = (ending == Ending::Exit && peer == Peer::Rove).then_some(EXIT_STATUS);
-                if told == wanted { Ok(()) } else { fault(format!("exit status {told:?}")) }
-            }
-            (at_client, at_server) => {
-                fault(format!("after {ending:?}: client {at_client:?}, server {at_server:?}"))
-            }
-        }
-    }
-
-    fn outcome(&self) -> Outcome {
-        let totals = self.0.world.totals();
-        Outcome {
-            simulated: self.0.world.now().since(Time::ZERO),
-            keys: self.0.client().user.keys(),
-            frames: self.0.server().host.frames(),
-            datagrams: totals.sent,
-            refused: totals.refused,
-            events: totals.events,
-            hash: self.0.world.trace_hash(),
-        }
-    }
 }
 
 fn hostile_profile(rng: &mut Rng) -> Profile {
@@ -301,13 +218,22 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         bits_per_second: rng.pick(&[64_000, 256_000, 1_000_000, 10_000_000]),
         queue_bytes_max: rng.pick(&[8_000, 64_000, 256_000]),
     });
+    let policer = rng.happens(Chance::percent(15)).then(|| Rate {
+        bits_per_second: rng.pick(&[256_000, 1_000_000, 10_000_000]),
+        queue_bytes_max: rng.pick(&[8_000, 64_000]),
+    });
+    let holds = some(rng, 15, 4, |rng| {
+        let start = moment(rng);
+        start..start + rng.span_within(100 * MS, 5 * SECOND)
+    });
+    let trace = rng.happens(Chance::percent(10)).then(|| recording(rng));
     let mut seldom = |most| if rng.below(2) == 0 { Chance::NEVER } else { percent(rng, most) };
     Profile {
         delay,
         jitter,
         loss,
         rate,
-        policer: None,
+        policer,
         duplicate: seldom(30),
         reorder: seldom(30),
         corrupt: seldom(5),
@@ -315,10 +241,33 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         straggle: MS * rng.pick(&[1, 50, 1_000, 20_000]),
         order: rng.pick(&[Order::Kept, Order::Free]),
         outages: Vec::new(),
-        holds: Vec::new(),
+        holds,
+        trace,
         mtu: rng.pick(&[548, 1_472, 1_472, 1_472]),
         oversize: Oversize::Told,
         ..Profile::default()
+    }
+}
+
+/// What a phone's radio lets through: twenty seconds of rates between nothing and 8 Mbit/s, for ever.
+fn recording(rng: &mut Rng) -> Traced {
+    let mut text = String::new();
+    let mut each_ms = 10;
+    for second in 0..20 {
+        each_ms = match rng.below(4) {
+            0 => each_ms * 2,
+            1 => each_ms / 2,
+            _ => each_ms,
+        }
+        .clamp(1, 500);
+        for at in (0..1_000).step_by(each_ms) {
+            let _ = writeln!(text, "{}", second * 1_000 + at + 1);
+        }
+    }
+    Traced {
+        opportunities: Arc::new(Opportunities::parse(&text).expect("times rise")),
+        begins: Time::ZERO,
+        queue_bytes_max: rng.pick(&[64_000, 256_000]),
     }
 }
 
@@ -341,13 +290,26 @@ pub const BUSY: Duration = Duration::from_secs(165);
 
 /// When a network becomes hostile. Before that the ends meet: a client that never hears its server gives up
 /// after 15 s (`mosh-protocol.md` §4.4), which is another test.
-const CALM: Time = Time::from_millis(5_000);
+pub(crate) const CALM: Time = Time::from_millis(5_000);
 
-/// How long a healed session may take until both ends are equal. The slowest queue (256 kB at 64 kbit/s) needs
-/// 32 s to drain, and after 10 s of silence stock timing tries again each 3 s only.
-const CONVERGE_MAX: Duration = Duration::from_secs(90);
+/// Killed processes die in one of their first turns, of which a busy session has 100 in a second.
+const DEATH_TURN_MAX: u64 = 6_000;
 
-/// How long the end of a session may take: stock's 10 s (`mosh-protocol.md` §4.4) and a second.
-const END_MAX: Duration = Duration::from_secs(11);
-
-const EXIT_STATUS: i32 = 7;
+/// `TERM` and `COLORTERM` of real terminals: see `docs/terminals.md`.
+const TERMS: [(&str, &str); 15] = [
+    ("xterm-256color", "truecolor"),
+    ("xterm-256color", ""),
+    ("xterm", ""),
+    ("xterm-kitty", "truecolor"),
+    ("xterm-ghostty", "truecolor"),
+    ("foot", "truecolor"),
+    ("wezterm", "truecolor"),
+    ("alacritty", "truecolor"),
+    ("tmux-256color", ""),
+    ("screen", ""),
+    ("screen-256color", ""),
+    ("rxvt-unicode-256color", ""),
+    ("linux", ""),
+    ("vt220", ""),
+    ("something-new", ""),
+];

@@ -1,6 +1,7 @@
 //! One simulated session: a client, its user, a server, its program, and the two links between them.
 
 use rove_session::client::TtyScreen;
+use rove_session::predict::{Display, Settings};
 use rove_session::server;
 use rove_term::{Dialect, Size};
 
@@ -8,8 +9,11 @@ use crate::ends::End;
 use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
 use crate::link::Profile;
+use crate::local_clock::LocalClock;
+use crate::person::{Errands, User};
 use crate::rng::{Chance, Rng};
-use crate::shell::{ClientEnd, ServerEnd, User};
+use crate::shell::{ClientEnd, ServerEnd, Termios};
+use crate::tty::{Answers, Tty};
 use crate::world::{NodeId, World};
 
 /// Both ends in their world.
@@ -38,6 +42,40 @@ pub struct Plan {
     pub size: Size,
     /// Each direction between them.
     pub path: Profile,
+    /// How both ends are used.
+    pub usage: Usage,
+}
+
+/// The user's choices, the terminal, and the machines.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// The guesses.
+    pub settings: Settings,
+    /// Which of the terminal's screens is used.
+    pub window: TtyScreen,
+    /// `TERM` and `COLORTERM` of the terminal; `None` is one of a few, chosen by the seed.
+    pub term: Option<(&'static str, &'static str)>,
+    /// How the terminal answers.
+    pub answers: Answers,
+    /// Whether the server looks at the mode of its program's line.
+    pub termios: Termios,
+    /// Whether the user starts programs.
+    pub errands: Errands,
+    /// The clocks of the client's machine and the server's.
+    pub clocks: [LocalClock; 2],
+}
+
+impl Usage {
+    /// As experiments need it: nothing is guessed, asked or late.
+    pub const PLAIN: Usage = Usage {
+        settings: Settings::ROVE.with_display(Display::Never),
+        window: TtyScreen::Alternate,
+        term: None,
+        answers: Answers::Never,
+        termios: Termios::Ignored,
+        errands: Errands::None,
+        clocks: [LocalClock::EXACT; 2],
+    };
 }
 
 /// The user's behaviour.
@@ -52,6 +90,9 @@ pub enum Typing {
     },
 }
 
+/// Makes the stream of chances that only some sessions use another one than the stream of all.
+const LATE: u64 = 0x6c61_7465;
+
 impl Session {
     /// Both ends, joined by this path.
     pub fn new(plan: &Plan) -> Session {
@@ -61,30 +102,34 @@ impl Session {
         // Every policy limits the rate of screens here, so that the simulations test that as well.
         let screen_rate = Some(server::SCREEN_RATE);
         let sender = Sender { screen_rate, ..plan.sender.clone() };
-        let server = sender.server(server_wire, rng.next_u64());
+        let usage = &plan.usage;
+        let begins = usage.clocks.map(|clock| clock.local(world.now()));
+        let server = sender.server(begins[1], server_wire, rng.next_u64());
         let address = world.next_address();
         let host = Host::new(plan.kind, rng.fork());
+        let server_end = ServerEnd::new(server, host, usage.termios, plan.sender.limits());
+        let mut late = Rng::new(plan.seed ^ LATE);
         let server_id =
-            world.join(End::Host(Box::new(ServerEnd::new(server, host, plan.sender.limits()))));
-        let tty = rng.pick(&[
+            world.join_with(End::Host(Box::new(server_end)), usage.clocks[1], late.fork());
+        let chosen = rng.pick(&[
             Dialect::tty("xterm-256color", "truecolor"),
             Dialect::tty("tmux-256color", ""),
             Dialect::tty("screen", ""),
         ]);
-        let window = TtyScreen::Alternate;
-        let desk = Desk { size: plan.size, tty, window, title_prefix: "[rove] " };
-        let client = sender.client(client_wire, address, desk, rng.next_u64());
+        let tty = usage.term.map_or(chosen, |(term, colorterm)| Dialect::tty(term, colorterm));
+        let desk = Desk { size: plan.size, tty, window: usage.window, title_prefix: "[rove] " };
+        let mut client = sender.client(begins[0], client_wire, address, desk, rng.next_u64());
+        client.predict(usage.settings);
         let user = match plan.typing {
             Typing::Silent => User::silent(),
-            Typing::Busy { resizes } => User::new(rng.fork(), resizes),
+            Typing::Busy { resizes } => User::new(rng.fork(), begins[0], resizes, usage.errands),
         };
-        let client_id = world.join(End::Person(Box::new(ClientEnd::new(
-            client,
-            user,
-            plan.size,
-            tty,
-            plan.sender.limits(),
-        ))));
+        let tty = Tty::new(plan.size, usage.answers, late.fork());
+        let client_id = world.join_with(
+            End::Person(Box::new(ClientEnd::new(client, user, tty, plan.sender.limits()))),
+            usage.clocks[0],
+            late.fork(),
+        );
         world.connect(client_id, server_id, plan.path.clone());
         world.connect(server_id, client_id, plan.path.clone());
         Session { world, client_id, server_id }

@@ -1,89 +1,15 @@
 //! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted program,
 //! joined by a [`World`](crate::world::World). After every turn it checks the invariants.
 
-use std::time::Duration;
-
 use rove_session::{Client, Server, client, host, input, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, Time, Usage};
-use rove_term::{Dialect, Size, Terminal, project};
 
 use crate::attacker::ATTACKER;
-use crate::compare::differences;
 use crate::experiments::sender::Limits;
 use crate::host::Host;
-use crate::rng::{Chance, Rng};
-use crate::world::{Fault, Node};
-
-/// A person at a keyboard: types on and on, and now and then changes the size of the window.
-#[derive(Debug)]
-pub struct User {
-    rng: Rng,
-    next_key: Option<Time>,
-    next_resize: Option<Time>,
-    resizes: Chance,
-    typed: Vec<u8>,
-    keys: u64,
-}
-
-impl User {
-    /// A user who begins to type at once. Before each key the size changes with this chance.
-    pub fn new(rng: Rng, resizes: Chance) -> User {
-        User {
-            rng,
-            next_key: Some(Time::from_millis(1)),
-            next_resize: None,
-            resizes,
-            typed: Vec::new(),
-            keys: 0,
-        }
-    }
-
-    /// A user who waits for commands.
-    pub fn silent() -> User {
-        User { next_key: None, ..User::new(Rng::new(0), Chance::NEVER) }
-    }
-
-    /// Stops typing.
-    pub fn stop(&mut self) {
-        self.next_key = None;
-        self.next_resize = None;
-    }
-
-    /// All that was typed.
-    pub fn typed(&self) -> &[u8] {
-        &self.typed
-    }
-
-    /// Keys typed; one may be several octets.
-    pub fn keys(&self) -> u64 {
-        self.keys
-    }
-
-    fn next(&self) -> Option<Time> {
-        self.next_key.into_iter().chain(self.next_resize).min()
-    }
-
-    fn act(&mut self, now: Time, client: &mut Client, tty: &mut Terminal) {
-        if self.next_resize.is_some_and(|at| at <= now) {
-            self.next_resize = None;
-            let size =
-                Size::clamped(self.rng.within(5, 50) as i64, self.rng.within(10, 140) as i64);
-            tty.resize(size);
-            client.handle_resize(now, size);
-        }
-        if self.next_key.is_some_and(|at| at <= now) {
-            let key = self.rng.pick(&KEYS);
-            self.typed.extend_from_slice(key.as_bytes());
-            self.keys += 1;
-            client.handle_keys(now, key.as_bytes());
-            let pause = self.rng.span_within(KEY_PAUSE.0, KEY_PAUSE.1);
-            self.next_key = Some(now + pause);
-            if self.next_resize.is_none() && self.rng.happens(self.resizes) {
-                self.next_resize = Some(now + self.rng.span_within(MS, pause));
-            }
-        }
-    }
-}
+use crate::person::{KEY_OCTETS_MAX, SECRET_LETTERS, User};
+use crate::tty::Tty;
+use crate::world::{Fault, Network, Node};
 
 /// The person's end, with the terminal it paints on.
 #[derive(Debug)]
@@ -93,49 +19,35 @@ pub struct ClientEnd {
     /// The person.
     pub user: User,
     /// The terminal as painted so far.
-    pub tty: Terminal,
-    /// The dialect that the client assumes for the terminal.
-    pub dialect: Dialect,
-    paint: Vec<u8>,
-    paints: u64,
-    asked: Asked,
-    echo_ack: StateNum,
+    pub tty: Tty,
+    /// Paints so far.
+    pub paints: u64,
     /// How the session ended here, once it has.
     pub exit: Option<client::Exit>,
+    paint: Vec<u8>,
+    echo_ack: StateNum,
     limits: Limits,
 }
 
-/// Whether the terminal was asked for its identity.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Asked {
-    No,
-    Yes,
-}
-
 impl ClientEnd {
-    /// A client and its user, whose terminal has this size and is taken to understand this dialect. (The terminal
-    /// understands all; sequences that the client withholds show in its `dialect`.)
-    pub fn new(
-        client: Client,
-        user: User,
-        size: Size,
-        dialect: Dialect,
-        limits: Limits,
-    ) -> ClientEnd {
-        let mut tty = Terminal::new(size, Dialect::ROVE);
-        tty.advance(&client.tty_open());
+    /// A client and its user, at this terminal.
+    pub fn new(client: Client, user: User, mut tty: Tty, limits: Limits) -> ClientEnd {
+        tty.open(&client.tty_open());
         ClientEnd {
             client,
             user,
             tty,
-            dialect,
             paint: Vec::new(),
             paints: 0,
-            asked: Asked::No,
             echo_ack: StateNum::ZERO,
             exit: None,
             limits,
         }
+    }
+
+    /// The user types this.
+    pub fn type_now(&mut self, now: Time, keys: &[u8]) {
+        self.user.type_now(now, &mut self.client, &mut self.tty, keys);
     }
 }
 
@@ -145,6 +57,7 @@ impl Node for ClientEnd {
     }
 
     fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        self.tty.speak(now, &mut self.client);
         self.user.act(now, &mut self.client, &mut self.tty);
         self.check(now)
     }
@@ -153,13 +66,8 @@ impl Node for ClientEnd {
         self.paint.clear();
         if self.client.poll_paint(now, &mut self.paint) {
             self.paints += 1;
-            self.tty.advance(&self.paint);
-            // It is asked once for its identity and does not answer: the assumed dialect must stay.
-            let replies = self.tty.take_replies();
-            if !replies.is_empty() && std::mem::replace(&mut self.asked, Asked::Yes) == Asked::Yes {
-                return Err(Fault::new(now, format!("the client's paint asks again: {replies:?}")));
-            }
-            self.check_terminal(now)?;
+            self.tty.take(now, &self.paint).map_err(|what| Fault::new(now, what))?;
+            self.check_paint(now)?;
         }
         if self.client.poll_paint(now, &mut self.paint) {
             return Err(Fault::new(now, "painting twice in one turn paints twice"));
@@ -167,6 +75,7 @@ impl Node for ClientEnd {
         while let Some(event) = self.client.poll_event() {
             match event {
                 client::Event::Exited(exit) => self.exit = Some(exit),
+                client::Event::TerminalKnown => {}
                 other => return Err(Fault::new(now, format!("unexpected {other:?}"))),
             }
         }
@@ -174,28 +83,29 @@ impl Node for ClientEnd {
     }
 
     fn wake(&self) -> Option<Time> {
-        self.user.next()
+        self.user.next().into_iter().chain(self.tty.next_read()).min()
     }
 
     fn datagram_too_big(&mut self) {
         self.client.datagram_too_big();
     }
+
+    fn network_changed(&mut self, now: Time, network: Network) {
+        if network == Network::Slept {
+            self.client.was_put_off(now);
+        }
+        self.client.network_changed(now);
+    }
 }
 
 impl ClientEnd {
-    /// Looks at one picture in [`PAINTS_A_LOOK`], so that a wrong frame is named soon after, not by its effect at
-    /// the end.
-    fn check_terminal(&self, now: Time) -> Result<(), Fault> {
-        let Some(shown) = self.client.shown().filter(|_| self.paints.is_multiple_of(PAINTS_A_LOOK))
-        else {
-            return Ok(());
-        };
-        match differences(self.tty.screen(), &project(shown, &self.dialect)).first() {
-            Some(difference) => {
-                Err(Fault::new(now, format!("painted otherwise than meant: {difference}")))
-            }
-            None => Ok(()),
-        }
+    /// What is painted is what is meant, and no letter of a password is among it.
+    fn check_paint(&mut self, now: Time) -> Result<(), Fault> {
+        let Some(meant) = self.client.shown() else { return Ok(()) };
+        let hidden = if self.user.secrets() > 0 { SECRET_LETTERS } else { "" };
+        self.tty
+            .compare(meant, &self.client.dialect(), hidden)
+            .map_err(|what| Fault::new(now, format!("painted otherwise than meant: {what}")))
     }
 
     fn check(&mut self, now: Time) -> Result<(), Fault> {
@@ -219,20 +129,31 @@ pub struct ServerEnd {
     pub server: Server,
     /// The program.
     pub host: Host,
+    /// How the session ended here, once it has.
+    pub exit: Option<server::Exit>,
+    termios: Termios,
     input: Vec<u8>,
     output: Vec<u8>,
     echo_ack: StateNum,
-    /// How the session ended here, once it has.
-    pub exit: Option<server::Exit>,
     limits: Limits,
+}
+
+/// Whether the server looks at the mode of its program's line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Termios {
+    /// Never, as a stock server.
+    Ignored,
+    /// With every key and output, as ours.
+    Reported,
 }
 
 impl ServerEnd {
     /// A server and its program.
-    pub fn new(server: Server, host: Host, limits: Limits) -> ServerEnd {
+    pub fn new(server: Server, host: Host, termios: Termios, limits: Limits) -> ServerEnd {
         ServerEnd {
             server,
             host,
+            termios,
             input: Vec::new(),
             output: Vec::new(),
             echo_ack: StateNum::ZERO,
@@ -256,6 +177,9 @@ impl Node for ServerEnd {
                 break;
             }
             self.host.input(&self.input, &mut self.output);
+            if self.termios == Termios::Reported && self.server.reports_line() {
+                self.server.handle_line(self.host.line());
+            }
             self.server.handle_output(now, &self.output);
             self.output.clear();
         }
@@ -273,6 +197,10 @@ impl Node for ServerEnd {
 
     fn datagram_too_big(&mut self) {
         self.server.datagram_too_big();
+    }
+
+    fn network_changed(&mut self, now: Time, _: Network) {
+        self.server.network_changed(now);
     }
 }
 
@@ -332,23 +260,5 @@ fn within(now: Time, what: &str, have: u64, max: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Looking costs more than painting.
-const PAINTS_A_LOOK: u64 = 16;
-
 /// One of each kind (see [`Usage`]).
 const ENDPOINT_EVENTS_MAX: usize = 5;
-
-const MS: Duration = Duration::from_millis(1);
-
-/// Five keys a second, at the pace of a person.
-const KEY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(350));
-
-/// Typed text: no key that the client interprets (Ctrl-^) or that the server rewrites (arrow keys), so that the
-/// program must read exactly this.
-const KEYS: [&str; 20] = [
-    "a", "b", "q", "z", "A", "7", " ", " ", "-", "/", "\r", "\r", "\x7f", "\x03", "\x0c", "\t",
-    "é", "漢", "😀", "ls -la\r",
-];
-
-/// The longest of them, in octets; a driver that obeys `wants_keys` exceeds the limit by no more.
-const KEY_OCTETS_MAX: u64 = 8;

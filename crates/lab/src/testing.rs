@@ -119,19 +119,25 @@ pub mod run {
     pub use crate::run::{PUMP, Program, Stranger, limited, look_again_later};
 }
 pub mod scenario {
-    pub use crate::scenario::{BUSY, Outcome, Scenario};
+    pub use crate::scenario::{BUSY, Scenario};
 }
 pub mod scratch {
     pub use crate::scratch::Scratch;
 }
 pub mod session {
-    pub use crate::session::{Plan, Session, Typing};
+    pub use crate::session::{Plan, Session, Typing, Usage};
 }
 pub mod sshd {
     pub use crate::sshd::Sshd;
 }
 pub mod stock {
     pub use crate::stock::{Frame, Stock, differences};
+}
+pub mod counters {
+    pub use crate::counters::{Counters, Rare};
+}
+pub mod trial {
+    pub use crate::trial::Outcome;
 }
 pub mod xterm {
     pub use crate::xterm::{BLINK, BOLD, INVERSE, INVISIBLE, UNDERLINE, Xterm};

@@ -7,13 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use rove_ssp::{Arrival, Machine, Outbox, Time, Transmit};
 
 use crate::attacker::{Attacker, Forged, Tally, VICTIM};
 use crate::link::{Delivery, Link, Oversize, Profile};
+use crate::local_clock::LocalClock;
 use crate::rng::{Chance, Rng};
 
 /// A machine together with its users: a person and a terminal, or a program on a pty.
@@ -40,8 +41,59 @@ pub trait Node {
     /// Sending failed because a datagram was longer than the link takes (EMSGSIZE).
     fn datagram_too_big(&mut self) {}
 
+    /// The driver has noticed that the machine is in another network, or that it has slept.
+    fn network_changed(&mut self, now: Time, network: Network) {
+        let _ = (now, network);
+    }
+
+    /// Where a datagram for this peer goes: a client that knows several addresses of its server sends to some of
+    /// them at once.
+    fn targets(&mut self, now: Time, peer: SocketAddr) -> Vec<SocketAddr> {
+        let _ = now;
+        vec![peer]
+    }
+
+    /// An authentic datagram has come from this address.
+    fn heard(&mut self, now: Time, from: SocketAddr) {
+        let _ = (now, from);
+    }
+
     /// When its users want to act next; `None` if they wait for others.
     fn wake(&self) -> Option<Time>;
+}
+
+/// What a driver has noticed of its network.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Network {
+    /// The machine is in another one.
+    Changed,
+    /// The machine has slept, and may be in another one.
+    Slept,
+}
+
+/// Whether a driver notices that its machine changes the network.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Notice {
+    /// The system tells it.
+    Given,
+    /// Something on the way changes the address.
+    None,
+}
+
+/// The family of an address.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// That of an address.
+    pub fn of(address: SocketAddr) -> Family {
+        if address.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
 }
 
 /// A broken invariant.
@@ -87,7 +139,6 @@ pub struct World<N> {
     attacker: Option<Attacker>,
     trace: Trace,
     totals: Totals,
-    turns_this_second: (u64, u32),
 }
 
 /// The counts of a world.
@@ -101,6 +152,8 @@ pub struct Totals {
     pub received: u64,
     /// Of those, the ones they refused.
     pub refused: u64,
+    /// The most turns that a node had in one second for no datagram and for no user.
+    pub idle_turns_most: u32,
 }
 
 #[derive(Debug)]
@@ -112,6 +165,25 @@ struct Host<N> {
     asleep_until: Option<Time>,
     /// The number of the wake-up that counts; earlier ones were replaced.
     alarm: u64,
+    clock: LocalClock,
+    /// For how late its alarms are.
+    rng: Rng,
+    /// A family by which it neither sends nor hears.
+    severed: Option<Family>,
+    life: Life,
+    /// Turns so far, those of this second, and those that moved no datagram and served no user.
+    turns: u64,
+    second: u64,
+    idle_turns: u32,
+}
+
+/// Whether a node's process runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Life {
+    Running,
+    /// It will be killed in this turn, after its users have acted and before it sends.
+    DiesIn(u64),
+    Dead,
 }
 
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -125,7 +197,8 @@ struct Scheduled {
 enum Event {
     Alarm { node: NodeId },
     Datagram { from: SocketAddr, to: SocketAddr, octets: Vec<u8>, congested: bool },
-    Roam { node: NodeId },
+    Roam { node: NodeId, notice: Notice },
+    Sever { node: NodeId, family: Option<Family> },
     Suspend { node: NodeId, until: Time },
 }
 
@@ -143,21 +216,44 @@ impl<N: Node> World<N> {
             attacker: None,
             trace: Trace::new(),
             totals: Totals::default(),
-            turns_this_second: (0, 0),
         }
     }
 
     /// The address that the next node to join will have.
     pub fn next_address(&self) -> SocketAddr {
-        address(self.hosts.len(), 0)
+        address(self.hosts.len(), 0, Family::V4)
+    }
+
+    /// The addresses that the next node to join will have before it roams, and those after it has roamed once.
+    pub fn next_addresses(&self) -> Vec<SocketAddr> {
+        let node = self.hosts.len();
+        let both = |socket| [Family::V4, Family::V6].map(|family| address(node, socket, family));
+        [both(0), both(1)].concat()
     }
 
     /// Adds a node; its first turn is at the present time.
     pub fn join(&mut self, node: N) -> NodeId {
+        self.join_with(node, LocalClock::EXACT, Rng::new(0))
+    }
+
+    /// The same for a node with a clock of its own.
+    pub fn join_with(&mut self, node: N, clock: LocalClock, rng: Rng) -> NodeId {
         let id = NodeId(self.hosts.len());
-        let address = self.next_address();
-        self.routes.insert(address, id);
-        self.hosts.push(Host { node, address, sockets: 1, asleep_until: None, alarm: 0 });
+        self.hosts.push(Host {
+            node,
+            address: self.next_address(),
+            sockets: 0,
+            asleep_until: None,
+            alarm: 0,
+            clock,
+            rng,
+            severed: None,
+            life: Life::Running,
+            turns: 0,
+            second: 0,
+            idle_turns: 0,
+        });
+        self.open_socket(id);
         self.file_alarm(id, self.now);
         id
     }
@@ -186,9 +282,41 @@ impl<N: Node> World<N> {
         self.attacker.map_or(Tally::default(), |attacker| attacker.tally())
     }
 
-    /// Gives the node another address at this time; from then on the old ones reach no node.
+    /// Gives the node another address at this time, unnoticed; from then on the old ones reach no node.
     pub fn roam_at(&mut self, at: Time, node: NodeId) {
-        self.schedule(at, Event::Roam { node });
+        self.move_at(at, node, Notice::None);
+    }
+
+    /// The same, and the node's driver may notice it.
+    pub fn move_at(&mut self, at: Time, node: NodeId, notice: Notice) {
+        self.schedule(at, Event::Roam { node, notice });
+    }
+
+    /// In this span the node neither sends nor hears by this family of addresses.
+    pub fn sever_at(&mut self, span: std::ops::Range<Time>, node: NodeId, family: Family) {
+        self.schedule(span.start, Event::Sever { node, family: Some(family) });
+        self.schedule(span.end, Event::Sever { node, family: None });
+    }
+
+    /// Kills the node's process in this turn of it, counted from the first: its users have acted, and what it would
+    /// send is lost.
+    pub fn kill_in_turn(&mut self, node: NodeId, turn: u64) {
+        self.hosts[node.0].life = Life::DiesIn(turn);
+    }
+
+    /// The node's process is not to be killed any more.
+    pub fn spare(&mut self, node: NodeId) {
+        self.hosts[node.0].life = Life::Running;
+    }
+
+    /// Whether the node's process was killed.
+    pub fn is_dead(&self, node: NodeId) -> bool {
+        self.hosts[node.0].life == Life::Dead
+    }
+
+    /// What the node's own clock shows.
+    pub fn local_now(&self, node: NodeId) -> Time {
+        self.hosts[node.0].clock.local(self.now)
     }
 
     /// The node sleeps in this span: it is not woken, and datagrams that arrive are lost.
@@ -206,6 +334,14 @@ impl<N: Node> World<N> {
         }
         self.now = self.now.max(end);
         Ok(())
+    }
+
+    /// Something outside acted on this node: it has its turn at the present time.
+    ///
+    /// # Errors
+    /// A fault of the turn.
+    pub fn poke(&mut self, node: NodeId) -> Result<(), Fault> {
+        self.turn(node, Cause::Event)
     }
 
     /// A node.
@@ -252,13 +388,14 @@ impl<N: Node> World<N> {
         match event {
             Event::Alarm { node } => {
                 if self.hosts[node.0].alarm == number {
-                    return self.poke(node);
+                    return self.turn(node, Cause::Alarm);
                 }
             }
             Event::Datagram { from, to, octets, congested } => {
                 return self.arrive(from, to, octets, congested);
             }
-            Event::Roam { node } => self.roam(node),
+            Event::Roam { node, notice } => return self.roam(node, notice),
+            Event::Sever { node, family } => self.hosts[node.0].severed = family,
             Event::Suspend { node, until } => {
                 self.trace.add(b"S");
                 self.hosts[node.0].asleep_until = Some(until);
@@ -277,7 +414,7 @@ impl<N: Node> World<N> {
     ) -> Result<(), Fault> {
         let Some(&id) = self.routes.get(&to) else { return Ok(()) };
         let now = self.now;
-        if self.hosts[id.0].asleep_until.is_some_and(|until| now < until) {
+        if !self.hosts[id.0].is_awake(now) || self.hosts[id.0].severed == Some(Family::of(to)) {
             return Ok(());
         }
         self.trace.add(&now.as_micros().to_le_bytes());
@@ -287,26 +424,36 @@ impl<N: Node> World<N> {
         self.forge(forged, to, &octets);
         self.totals.received += 1;
         let arrival = Arrival { from, congested };
-        if self.hosts[id.0].node.machine().handle_datagram(now, arrival, &mut octets).is_err() {
-            self.totals.refused += 1;
+        let host = &mut self.hosts[id.0];
+        let local = host.wake(now);
+        match host.node.machine().handle_datagram(local, arrival, &mut octets) {
+            Ok(()) => host.node.heard(local, from),
+            Err(_) => self.totals.refused += 1,
         }
-        self.poke(id)
+        self.turn(id, Cause::Event)
     }
 
-    /// One turn of a driver at the present time: users, then datagrams, then sleep until the next time something is
-    /// due. It follows each action on a node from outside.
-    ///
-    /// # Errors
-    /// A fault of the turn.
-    pub fn poke(&mut self, id: NodeId) -> Result<(), Fault> {
-        let now = self.now;
-        self.count_turn()?;
-        let host = &mut self.hosts[id.0];
-        if host.asleep_until.is_some_and(|until| now < until) {
+    /// One turn of a driver: users, then datagrams, then sleep until the next time something is due. A fault is told
+    /// in the world's time.
+    fn turn(&mut self, id: NodeId, cause: Cause) -> Result<(), Fault> {
+        let world = self.now;
+        if !self.hosts[id.0].is_awake(world) {
             return Ok(());
         }
-        host.asleep_until = None;
+        self.take_turn(id, cause).map_err(|fault| Fault { at: world, ..fault })
+    }
+
+    fn take_turn(&mut self, id: NodeId, cause: Cause) -> Result<(), Fault> {
+        let host = &mut self.hosts[id.0];
+        let now = host.wake(self.now);
+        host.turns += 1;
+        let is_for_users = host.node.wake().is_some_and(|wake| wake <= now);
         host.node.turn(now)?;
+        if host.life == Life::DiesIn(host.turns) {
+            host.life = Life::Dead;
+            return Ok(());
+        }
+        let sent_before = self.totals.sent;
         let mut out = Outbox::default();
         for count in 0.. {
             let Some(transmit) = self.hosts[id.0].node.machine().poll_transmit(now, &mut out)
@@ -317,6 +464,9 @@ impl<N: Node> World<N> {
                 return Err(Fault::new(now, format!("node {} sends without end", id.0)));
             }
             self.send(id, transmit, &out.datagram);
+        }
+        if cause == Cause::Alarm && !is_for_users && self.totals.sent == sent_before {
+            self.count_idle_turn(id)?;
         }
         let host = &mut self.hosts[id.0];
         host.node.settle(now)?;
@@ -331,20 +481,29 @@ impl<N: Node> World<N> {
             return Err(Fault::new(now, format!("the users of node {} never rest", id.0)));
         }
         if let Some(next) = timeout.into_iter().chain(wake).min() {
-            self.file_alarm(id, next);
+            let late = match host.clock.lateness {
+                Duration::ZERO => Duration::ZERO,
+                most => host.rng.span_below(most),
+            };
+            let at = host.clock.world(next) + late;
+            self.file_alarm(id, at);
         }
         Ok(())
     }
 
-    /// A machine whose timeouts crawl ahead microsecond by microsecond spins as well.
-    fn count_turn(&mut self) -> Result<(), Fault> {
+    /// A machine whose timeouts crawl ahead microsecond by microsecond spins as well. Turns that move a datagram or
+    /// serve a user are bounded by the link and by the users; the others have a bound of their own.
+    fn count_idle_turn(&mut self, id: NodeId) -> Result<(), Fault> {
         let second = self.now.as_micros() / 1_000_000;
-        if self.turns_this_second.0 != second {
-            self.turns_this_second = (second, 0);
+        let host = &mut self.hosts[id.0];
+        if host.second != second {
+            (host.second, host.idle_turns) = (second, 0);
         }
-        self.turns_this_second.1 += 1;
-        if self.turns_this_second.1 > TURNS_PER_SECOND_MAX {
-            return Err(Fault::new(self.now, format!("{TURNS_PER_SECOND_MAX} turns in a second")));
+        host.idle_turns += 1;
+        self.totals.idle_turns_most = self.totals.idle_turns_most.max(host.idle_turns);
+        if host.idle_turns > IDLE_TURNS_PER_SECOND_MAX {
+            let what = format!("node {} woke {IDLE_TURNS_PER_SECOND_MAX} times for nothing", id.0);
+            return Err(Fault::new(self.now, what));
         }
         Ok(())
     }
@@ -354,14 +513,27 @@ impl<N: Node> World<N> {
         self.totals.sent += 1;
         self.trace.add(&now.as_micros().to_le_bytes());
         self.trace.add(octets);
-        let host = &mut self.hosts[from.0];
         if transmit.new_port {
             // A fresh socket on the same machine: the old ones go on receiving.
-            host.address = address(from.0, host.sockets);
-            host.sockets += 1;
-            self.routes.insert(host.address, from);
+            self.open_socket(from);
         }
-        let source = host.address;
+        let host = &mut self.hosts[from.0];
+        let local = host.clock.local(now);
+        for to in host.node.targets(local, transmit.to) {
+            self.send_to(from, to, octets);
+        }
+    }
+
+    /// Lets a datagram leave for one address, from the newest socket.
+    fn send_to(&mut self, from: NodeId, to: SocketAddr, octets: &[u8]) {
+        let now = self.now;
+        let host = &self.hosts[from.0];
+        let family = Family::of(to);
+        if host.severed == Some(family) {
+            return;
+        }
+        let source = address(from.0, host.sockets - 1, family);
+        let transmit = Transmit { to, new_port: false };
         if let Some(attacker) = &mut self.attacker {
             let forged = match transmit.to {
                 VICTIM => attacker.reflect(&mut self.rng, octets.len()),
@@ -392,13 +564,27 @@ impl<N: Node> World<N> {
         self.schedule(self.now + after, Event::Datagram { from, to, octets, congested: false });
     }
 
-    fn roam(&mut self, id: NodeId) {
+    fn roam(&mut self, id: NodeId, notice: Notice) -> Result<(), Fault> {
         self.trace.add(b"R");
         self.routes.retain(|_, node| *node != id);
+        self.open_socket(id);
         let host = &mut self.hosts[id.0];
-        host.address = address(id.0, host.sockets);
+        if notice == Notice::None || !host.is_awake(self.now) {
+            return Ok(());
+        }
+        let local = host.wake(self.now);
+        host.node.network_changed(local, Network::Changed);
+        self.turn(id, Cause::Event)
+    }
+
+    /// A new socket for both families, from which the node sends from now on.
+    fn open_socket(&mut self, id: NodeId) {
+        let host = &mut self.hosts[id.0];
+        for family in [Family::V4, Family::V6] {
+            self.routes.insert(address(id.0, host.sockets, family), id);
+        }
+        host.address = address(id.0, host.sockets, Family::V4);
         host.sockets += 1;
-        self.routes.insert(host.address, id);
     }
 
     fn file_alarm(&mut self, node: NodeId, at: Time) {
@@ -412,17 +598,46 @@ impl<N: Node> World<N> {
     }
 }
 
-/// Each node has a network of its own; each socket and each place it roams to an address there.
-fn address(node: usize, socket: u16) -> SocketAddr {
+impl<N: Node> Host<N> {
+    fn is_awake(&self, world: Time) -> bool {
+        self.life != Life::Dead && self.asleep_until.is_none_or(|until| until <= world)
+    }
+
+    /// What its clock shows. If it has slept until now, its driver notices that.
+    fn wake(&mut self, world: Time) -> Time {
+        let local = self.clock.local(world);
+        if self.asleep_until.take().is_some() {
+            self.node.network_changed(local, Network::Slept);
+        }
+        local
+    }
+}
+
+/// Why a node has a turn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Cause {
+    /// Its own timeout, or its users'.
+    Alarm,
+    /// A datagram, or something outside.
+    Event,
+}
+
+/// Each node has a network of its own in each family; each socket and each place it roams to an address there.
+fn address(node: usize, socket: u16, family: Family) -> SocketAddr {
     let [high, low] = socket.to_be_bytes();
-    (Ipv4Addr::new(10, node as u8, high, low), 60_001 + (socket & 0xff)).into()
+    let ip: IpAddr = match family {
+        Family::V4 => Ipv4Addr::new(10, node as u8, high, low).into(),
+        Family::V6 => Ipv6Addr::new(0xfd00, 0, 0, node as u16, 0, 0, 0, socket).into(),
+    };
+    (ip, 60_001 + (socket & 0xff)).into()
 }
 
 /// Datagrams in one drain: a message of 4 MiB in the smallest fragments (462 octets) needs 9 079.
 const DRAIN_DATAGRAMS_MAX: u32 = 16_384;
 
-/// Turns of all nodes in one second: far more than the datagrams, frames and keys of any scenario.
-const TURNS_PER_SECOND_MAX: u32 = 50_000;
+/// Turns of a node in one second that moved no datagram and served no user. Timeouts that turn out to be early are
+/// some: a frame interval is 20 ms, and three clocks of the sender run at a time.
+const IDLE_TURNS_PER_SECOND_MAX: u32 = 1_000;
 
 /// FNV-1a over 64 bits (Fowler, Noll and Vo): names a run, protects nothing.
 #[derive(Debug)]
@@ -501,8 +716,8 @@ mod tests {
 
     fn pair(seed: u64, profile: Profile) -> (World<Ticker>, NodeId, NodeId) {
         let mut world = World::new(seed);
-        let a = world.join(ticker(address(1, 0)));
-        let b = world.join(ticker(address(0, 0)));
+        let a = world.join(ticker(address(1, 0, Family::V4)));
+        let b = world.join(ticker(address(0, 0, Family::V4)));
         world.connect(a, b, profile.clone());
         world.connect(b, a, profile);
         (world, a, b)
@@ -546,11 +761,11 @@ mod tests {
         let (mut world, a, b) = pair(1, Profile::default());
         world.node_mut(a).hop = Some(Time::from_millis(50));
         world.run_until(Time::from_millis(100)).unwrap();
-        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 1));
+        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 1, Family::V4));
         assert_eq!(world.node(a).got.len(), 10, "b sends to the first address all the time");
         world.roam_at(Time::from_millis(100), a);
         world.run_until(Time::from_millis(200)).unwrap();
-        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 2));
+        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 2, Family::V4));
         assert_eq!(world.node(a).got.len(), 10);
     }
 

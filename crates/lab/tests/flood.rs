@@ -10,7 +10,7 @@ use common::say;
 use rove_lab::testing::experiments::sender::Sender;
 use rove_lab::testing::host::Kind;
 use rove_lab::testing::link::Profile;
-use rove_lab::testing::session::{Plan, Session, Typing};
+use rove_lab::testing::session::{Plan, Session, Typing, Usage};
 use rove_session::{Peer, server};
 use rove_ssp::Time;
 use rove_term::Size;
@@ -78,6 +78,7 @@ fn flooded(peer: Peer, size: Size, span: Duration) -> Session {
         typing: Typing::Silent,
         size,
         path: Profile::delay(RTT / 2).rate(10 * server::SCREEN_RATE, 1_000_000),
+        usage: Usage::PLAIN,
     });
     session.world.run_until(Time::ZERO + span).unwrap();
     session

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use common::say;
 use rove_lab::testing::clock::Clock;
-use rove_lab::testing::scenario::{BUSY, Outcome, Scenario};
+use rove_lab::testing::counters::Counters;
+use rove_lab::testing::scenario::{BUSY, Scenario};
+use rove_lab::testing::trial::Outcome;
 
 /// Sessions in one run of the test; `SEEDS=n` runs as many.
 const SEEDS: u64 = 2_000;
@@ -59,6 +61,7 @@ fn sessions_come_through_hostile_networks() {
     });
     let (totals, faults) = results.into_inner().unwrap();
     say(&format!("simulation: {totals} in {:.0} s of real time", clock.elapsed().as_secs_f64()));
+    say(&totals.counters.to_string());
     assert!(faults.is_empty(), "{} of {seeds} seeds failed; first: {}", faults.len(), faults[0]);
     assert!(
         totals.keys >= seeds * BUSY.as_secs() * 4,
@@ -102,6 +105,8 @@ struct Totals {
     frames: u64,
     datagrams: u64,
     refused: u64,
+    paints: u64,
+    counters: Counters,
 }
 
 impl Totals {
@@ -112,6 +117,8 @@ impl Totals {
         self.frames += outcome.frames;
         self.datagrams += outcome.datagrams;
         self.refused += outcome.refused;
+        self.paints += outcome.paints;
+        self.counters.add(&outcome.counters);
     }
 }
 
@@ -120,8 +127,9 @@ impl std::fmt::Display for Totals {
         let hours = self.simulated.as_secs_f64() / 3_600.0;
         write!(
             out,
-            "{} seeds, {hours:.1} simulated hours, {} keys, {} frames, {} datagrams ({} refused)",
-            self.seeds, self.keys, self.frames, self.datagrams, self.refused
+            "{} seeds, {hours:.1} simulated hours, {} keys, {} frames, {} paints, {} datagrams \
+             ({} refused)",
+            self.seeds, self.keys, self.frames, self.paints, self.datagrams, self.refused
         )
     }
 }

@@ -347,6 +347,11 @@ impl Client {
         self.painter.shown()
     }
 
+    /// The sequences that pictures are painted with: the part of the terminal's repertoire that is used.
+    pub fn dialect(&self) -> Dialect {
+        self.painter.dialect()
+    }
+
     /// Both objects, and all that is known of the server and of the path.
     pub fn endpoint(&self) -> &Endpoint<Input, View> {
         self.connection.endpoint()

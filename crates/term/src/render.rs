@@ -43,7 +43,7 @@ use crate::screen::style::Style;
 pub(crate) use crate::render::modes::seen as tty_modes;
 
 pub use crate::render::extras::announces;
-pub use crate::render::project::{project, same};
+pub use crate::render::project::{project, same, unlike_row};
 pub use crate::render::tty::{enter, leave};
 
 /// Paints up to this many octets reach a terminal in one piece; longer ones are bracketed, so that

@@ -181,7 +181,7 @@ impl Probe {
         let [client_wire, server_wire] = plan.sender.wires(&mut rng);
         let mut world = World::new(rng.next_u64());
         let address = world.next_address();
-        let server = plan.sender.server(server_wire, rng.next_u64());
+        let server = plan.sender.server(Time::ZERO, server_wire, rng.next_u64());
         let host = Host {
             server,
             load: plan.load,
@@ -199,7 +199,7 @@ impl Probe {
         let tty = Dialect::tty("xterm-256color", "truecolor");
         let window = TtyScreen::Alternate;
         let desk = Desk { size: plan.size, tty, window, title_prefix: "" };
-        let client = plan.sender.client(client_wire, address, desk, rng.next_u64());
+        let client = plan.sender.client(Time::ZERO, client_wire, address, desk, rng.next_u64());
         let person = Person {
             client,
             typist: None,

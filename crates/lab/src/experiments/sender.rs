@@ -146,7 +146,7 @@ impl Sender {
     }
 
     /// The server's machine, which begins now.
-    pub fn server(&self, wire: Box<dyn Wire>, seed: u64) -> Server {
+    pub fn server(&self, now: Time, wire: Box<dyn Wire>, seed: u64) -> Server {
         let config = server::Config {
             wire,
             timing: self.server.clone(),
@@ -157,11 +157,18 @@ impl Sender {
             screen_rate: self.screen_rate,
             seed,
         };
-        Server::new(Time::ZERO, config)
+        Server::new(now, config)
     }
 
     /// The client's machine, which begins now, for a server at this address.
-    pub fn client(&self, wire: Box<dyn Wire>, server: SocketAddr, user: Desk, seed: u64) -> Client {
+    pub fn client(
+        &self,
+        now: Time,
+        wire: Box<dyn Wire>,
+        server: SocketAddr,
+        user: Desk,
+        seed: u64,
+    ) -> Client {
         let config = client::Config {
             wire,
             timing: self.client.clone(),
@@ -175,7 +182,7 @@ impl Sender {
             title_prefix: user.title_prefix.to_owned(),
             seed,
         };
-        Client::new(Time::ZERO, config)
+        Client::new(now, config)
     }
 
     /// The same with other constants at both ends.

@@ -24,7 +24,7 @@ impl Seat {
         let sender = Sender { peer: Peer::Rove, ..Sender::stock() };
         let (tty, window) = (Dialect::ROVE, client::TtyScreen::Main);
         let desk = Desk { size, tty, window, title_prefix: "" };
-        let mut client = sender.client(wire(Role::Client), server, desk, 1);
+        let mut client = sender.client(Time::ZERO, wire(Role::Client), server, desk, 1);
         client.predict(settings);
         let mut tty = Terminal::new(size, Dialect::ROVE);
         tty.advance(&client.tty_open());

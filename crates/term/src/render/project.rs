@@ -65,6 +65,25 @@ pub(super) fn same_grids(
     })
 }
 
+/// The first of these rows in which two screens differ to a reader, or the row of the cursor if that does. A row is
+/// compared as [`same`] compares it, so that one who knows which rows have changed need not compare the others.
+pub fn unlike_row(
+    a: &Screen,
+    b: &Screen,
+    dialect: &Dialect,
+    rows: impl IntoIterator<Item = u16>,
+) -> Option<u16> {
+    let mut nothing = Vec::new();
+    let painter = Painter::new(a.pool(), b.pool(), dialect, &mut nothing);
+    let last = a.size().rows.saturating_sub(1);
+    let unlike = |&row: &u16| {
+        let site = if row == last { CellSite::Last } else { CellSite::Inner };
+        !painter.looks_alike(a.row(row), b.row(row), site)
+    };
+    let moved = cursor_of(a, dialect) != cursor_of(b, dialect);
+    rows.into_iter().find(unlike).or(moved.then_some(b.cursor().row))
+}
+
 impl Painter<'_, '_> {
     fn looks_alike(&self, old: &Row, new: &Row, site: CellSite) -> bool {
         let cols = columns(new, &self.dialect);

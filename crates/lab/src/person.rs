@@ -1,0 +1,197 @@
+//! The person at a simulated terminal: types on and on, now and then a password or a line to a program that does not
+//! echo as the line discipline does, and now and then changes the size of the window.
+
+use std::time::Duration;
+
+use rove_session::Client;
+use rove_ssp::Time;
+use rove_term::{Screen, Size};
+
+use crate::rng::{Chance, Rng};
+use crate::tty::Tty;
+
+/// A person.
+#[derive(Debug)]
+pub struct User {
+    rng: Rng,
+    next_key: Option<Time>,
+    next_resize: Option<Time>,
+    resizes: Chance,
+    errands: Errands,
+    errand: Errand,
+    typed: Vec<u8>,
+    keys: u64,
+    secrets: u64,
+}
+
+/// Whether a person starts programs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Errands {
+    /// Never: the keys are those of a line.
+    None,
+    /// Now and then, as [`crate::host`] has them.
+    Some,
+}
+
+/// What the person is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Errand {
+    None,
+    /// The program was started, and its question is waited for, for so many keys more.
+    Waits {
+        patience: u32,
+    },
+    /// So many letters of a password are left.
+    Secret {
+        left: u32,
+    },
+    /// So many letters are left for a program that writes others than were typed.
+    Contrary {
+        left: u32,
+    },
+}
+
+impl User {
+    /// A user who begins to type at once. Before each key the size changes with this chance.
+    pub fn new(rng: Rng, start: Time, resizes: Chance, errands: Errands) -> User {
+        User {
+            rng,
+            next_key: Some(start + MS),
+            next_resize: None,
+            resizes,
+            errands,
+            errand: Errand::None,
+            typed: Vec::new(),
+            keys: 0,
+            secrets: 0,
+        }
+    }
+
+    /// A user who waits for commands.
+    pub fn silent() -> User {
+        let user = User::new(Rng::new(0), Time::ZERO, Chance::NEVER, Errands::None);
+        User { next_key: None, ..user }
+    }
+
+    /// Stops typing.
+    pub fn stop(&mut self) {
+        self.next_key = None;
+        self.next_resize = None;
+    }
+
+    /// Types this at once.
+    pub fn type_now(&mut self, now: Time, client: &mut Client, tty: &mut Tty, keys: &[u8]) {
+        self.typed.extend_from_slice(keys);
+        self.keys += 1;
+        tty.type_keys(now, client, keys);
+    }
+
+    /// All that was typed.
+    pub fn typed(&self) -> &[u8] {
+        &self.typed
+    }
+
+    /// Keys typed; one may be several octets.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Letters of passwords typed.
+    pub fn secrets(&self) -> u64 {
+        self.secrets
+    }
+
+    /// When they act next by themselves.
+    pub fn next(&self) -> Option<Time> {
+        self.next_key.into_iter().chain(self.next_resize).min()
+    }
+
+    /// Does what is due.
+    pub fn act(&mut self, now: Time, client: &mut Client, tty: &mut Tty) {
+        if self.next_resize.is_some_and(|at| at <= now) {
+            self.next_resize = None;
+            let size =
+                Size::clamped(self.rng.within(5, 50) as i64, self.rng.within(10, 140) as i64);
+            tty.resize(size);
+            client.handle_resize(now, size);
+        }
+        if self.next_key.is_some_and(|at| at <= now) {
+            if let Some(key) = self.choose_key(tty.screen()) {
+                self.type_now(now, client, tty, key.as_bytes());
+            }
+            let pause = self.rng.span_within(KEY_PAUSE.0, KEY_PAUSE.1);
+            self.next_key = Some(now + pause);
+            if self.next_resize.is_none() && self.rng.happens(self.resizes) {
+                self.next_resize = Some(now + self.rng.span_within(MS, pause));
+            }
+        }
+    }
+
+    /// The next key; `None` while they wait for a question.
+    fn choose_key(&mut self, screen: &Screen) -> Option<&'static str> {
+        let (key, errand) = match self.errand {
+            Errand::None => return Some(self.begin_errand()),
+            Errand::Waits { patience } => {
+                let asked = screen.row_text(screen.cursor().row).contains(QUESTION);
+                let left = self.rng.within(4, 10) as u32;
+                let waits = !asked && patience > 0;
+                match waits {
+                    true => (None, Errand::Waits { patience: patience - 1 }),
+                    false => (None, Errand::Secret { left }),
+                }
+            }
+            Errand::Secret { left: 0 } => (Some("\r"), Errand::None),
+            Errand::Secret { left } => {
+                self.secrets += 1;
+                let slip = self.rng.happens(Chance::percent(10));
+                let key = if slip { "\x7f" } else { self.rng.pick(&SECRET_KEYS) };
+                (Some(key), Errand::Secret { left: left - 1 })
+            }
+            Errand::Contrary { left: 0 } => (Some("q"), Errand::None),
+            Errand::Contrary { left } => {
+                (Some(self.rng.pick(&["a", "a", "b", " "])), Errand::Contrary { left: left - 1 })
+            }
+        };
+        self.errand = errand;
+        key
+    }
+
+    /// A key of a line, or the line that starts a program.
+    fn begin_errand(&mut self) -> &'static str {
+        if self.errands == Errands::None || !self.rng.happens(Chance::percent(2)) {
+            return self.rng.pick(&KEYS);
+        }
+        let command = self.rng.pick(&["su\r", "pw\r", "vi\r"]);
+        self.errand = match command {
+            "vi\r" => Errand::Contrary { left: self.rng.within(3, 12) as u32 },
+            // A hasty one types the password ahead.
+            _ => match self.rng.happens(Chance::percent(50)) {
+                true => Errand::Secret { left: self.rng.within(4, 10) as u32 },
+                false => Errand::Waits { patience: 30 },
+            },
+        };
+        command
+    }
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Five keys a second, at the pace of a person.
+const KEY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(350));
+
+/// Typed text: no key that the client interprets (Ctrl-^) or that the server rewrites (arrow keys), so that the
+/// program must read exactly this.
+const KEYS: [&str; 20] = [
+    "a", "b", "q", "z", "A", "7", " ", " ", "-", "/", "\r", "\r", "\x7f", "\x03", "\x0c", "\t",
+    "é", "漢", "😀", "ls -la\r",
+];
+
+/// The longest of them, in octets; a driver that obeys `wants_keys` exceeds the limit by no more.
+pub(crate) const KEY_OCTETS_MAX: u64 = 8;
+
+/// The letters of passwords. No program, no bar and no other key writes one of them.
+pub(crate) const SECRET_LETTERS: &str = "ZJVX";
+const SECRET_KEYS: [&str; 4] = ["Z", "J", "V", "X"];
+
+/// The end of the question for a password.
+const QUESTION: &str = "assword:";

@@ -1,0 +1,439 @@
+//! Runs a [`Scenario`]: lets its session go through the hostile network, heals that, and checks what must be true then.
+
+use std::time::Duration;
+
+use rove_session::Peer;
+use rove_ssp::{Session as _, Time};
+use rove_term::project;
+
+use crate::attacker::Tally;
+use crate::compare::differences;
+use crate::counters::{Counters, Rare};
+use crate::experiments::sender::WireKind;
+use crate::link::{Loss, Profile};
+use crate::rng::Chance;
+use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
+use crate::session::{Plan, Session, Typing};
+use crate::world::Fault;
+
+/// The result of a session.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Outcome {
+    /// Simulated time.
+    pub simulated: Duration,
+    /// Keys typed, and delivered once and in order.
+    pub keys: u64,
+    /// Frames the program wrote.
+    pub frames: u64,
+    /// Pictures compared with what the client meant to paint.
+    pub paints: u64,
+    /// Datagrams sent.
+    pub datagrams: u64,
+    /// Datagrams that arrived and were refused.
+    pub refused: u64,
+    /// Events in the heap.
+    pub events: u64,
+    /// Names the run: equal for equal runs.
+    pub hash: u64,
+    /// The rare things that happened.
+    pub counters: Counters,
+}
+
+/// A session that is put to the test.
+pub(crate) struct Trial<'a> {
+    scenario: &'a Scenario,
+    session: Session,
+    counters: Counters,
+}
+
+impl<'a> Trial<'a> {
+    /// Both ends, over a fair network.
+    pub(crate) fn new(scenario: &'a Scenario) -> Trial<'a> {
+        let session = Session::new(&Plan {
+            seed: scenario.seed,
+            sender: scenario.sender.clone(),
+            kind: scenario.kind,
+            typing: Typing::Busy { resizes: scenario.resizes },
+            size: scenario.size,
+            // Still fair, as it was a moment ago when ssh went over it.
+            path: Profile::delay(scenario.up.delay),
+            usage: scenario.usage,
+        });
+        Trial { scenario, session, counters: Counters::default() }
+    }
+
+    pub(crate) fn run(mut self) -> Result<Outcome, Fault> {
+        let Session { world, client_id, server_id } = &mut self.session;
+        match self.scenario.death {
+            Some(Death::Client(turn)) => world.kill_in_turn(*client_id, turn),
+            Some(Death::Server(turn)) => world.kill_in_turn(*server_id, turn),
+            None => {}
+        }
+        world.run_until(CALM)?;
+        self.unleash();
+        self.be_busy()?;
+        self.measure_amplification()?;
+        let Session { world, client_id, server_id } = &mut self.session;
+        if world.is_dead(*client_id) {
+            self.outlive_client()?;
+        } else if world.is_dead(*server_id) {
+            self.outlive_server()?;
+        } else {
+            world.spare(*client_id);
+            world.spare(*server_id);
+            self.heal()?;
+            self.converge()?;
+            self.contradict()?;
+            self.converge()?;
+            self.end()?;
+        }
+        Ok(self.outcome())
+    }
+
+    /// From here on the network is the scenario's.
+    fn unleash(&mut self) {
+        let Session { world, client_id, server_id } = &mut self.session;
+        let scenario = self.scenario;
+        world.set_profile(*client_id, *server_id, scenario.up.clone());
+        world.set_profile(*server_id, *client_id, scenario.down.clone());
+        world.set_attacker(scenario.attacker);
+        for (at, notice) in &scenario.roams {
+            world.move_at(*at, *client_id, *notice);
+        }
+        for (node, sleeps) in
+            [(client_id, &scenario.client_sleeps), (server_id, &scenario.server_sleeps)]
+        {
+            self.counters.count(Rare::Sleep, sleeps.len() as u64);
+            for (at, span) in sleeps {
+                world.suspend_at(*at, *node, *span);
+            }
+        }
+        let one_way = scenario.up.outages != scenario.down.outages;
+        self.counters.count(Rare::OneWayOutage, u64::from(one_way));
+    }
+
+    /// Lets users and programs be busy, and looks each minute whether the program got its keys.
+    fn be_busy(&mut self) -> Result<(), Fault> {
+        let asleep: Duration = self.scenario.client_sleeps.iter().map(|(_, span)| *span).sum();
+        let end = Time::ZERO + BUSY + asleep;
+        let mut read = 0;
+        while self.session.world.now() < end {
+            let start = self.session.world.now();
+            self.session.world.run_until((start + MINUTE).min(end))?;
+            let now = self.session.world.now();
+            let read_before =
+                std::mem::replace(&mut read, self.session.server().host.typed().len() as u64);
+            let whole = now.since(start) == MINUTE && self.all_live();
+            let floor = keys_floor(self.scenario);
+            if whole && self.scenario.is_calm(start..now) && read - read_before < floor {
+                let what = format!("{} keys in a minute, {floor} at least", read - read_before);
+                return Err(Fault::new(now, what));
+            }
+        }
+        Ok(())
+    }
+
+    fn all_live(&self) -> bool {
+        let Session { world, client_id, server_id } = &self.session;
+        !world.is_dead(*client_id) && !world.is_dead(*server_id)
+    }
+
+    /// On the native wire, an address that is not the client's gets at most three times the octets that came from
+    /// it (`docs/wire.md` §8).
+    fn measure_amplification(&self) -> Result<(), Fault> {
+        let Tally { spent, got } = self.session.world.tally();
+        let wire = self.scenario.sender.wire;
+        let is_bound = matches!(wire, WireKind::Native | WireKind::NativeInHaste);
+        match is_bound && got > 3 * spent {
+            true => self.fault(format!("a stranger got {got} octets for {spent}")),
+            false => Ok(()),
+        }
+    }
+
+    /// Heals the link, and stops the attacker.
+    fn heal_link(&mut self) {
+        let Session { world, client_id, server_id } = &mut self.session;
+        for (from, to) in [(*client_id, *server_id), (*server_id, *client_id)] {
+            world.set_profile(from, to, Profile::delay(ROUND_TRIP / 2));
+        }
+        world.set_attacker(Chance::NEVER);
+    }
+
+    /// The same, and stops the user and the program.
+    fn heal(&mut self) -> Result<(), Fault> {
+        self.heal_link();
+        self.session.client_mut().user.stop();
+        self.session.server_mut().host.stop();
+        self.session.world.poke(self.session.client_id)?;
+        self.session.world.poke(self.session.server_id)
+    }
+
+    /// Waits until both ends hold the same, at most [`CONVERGE_MAX`].
+    fn converge(&mut self) -> Result<(), Fault> {
+        let end = self.session.world.now() + CONVERGE_MAX;
+        loop {
+            self.session.world.run_until(self.session.world.now() + SECOND)?;
+            let Some(what) = self.divergence() else { return Ok(()) };
+            if self.session.world.now() >= end {
+                return self.fault(what);
+            }
+        }
+    }
+
+    /// The differences that remain between the ends.
+    fn divergence(&self) -> Option<String> {
+        let (client, server) = (self.session.client(), self.session.server());
+        let (typed, read) = (client.user.typed(), server.host.typed());
+        if typed != read {
+            let common = typed.iter().zip(read).take_while(|(a, b)| a == b).count();
+            return Some(format!(
+                "{} octets typed, {} read, the first {common} equal",
+                typed.len(),
+                read.len()
+            ));
+        }
+        let view = client.client.view().screen();
+        if let Some(difference) = differences(view, server.server.screen()).first() {
+            return Some(format!("the client's view: {difference}"));
+        }
+        self.unpainted().map(|difference| format!("the client's terminal: {difference}"))
+    }
+
+    /// The first difference between the user's terminal and the program's.
+    fn unpainted(&self) -> Option<String> {
+        let (client, server) = (self.session.client(), self.session.server());
+        let wanted = project(server.server.screen(), &client.client.dialect());
+        differences(client.tty.screen(), &wanted).first().map(ToString::to_string)
+    }
+
+    /// Types to a program that writes another letter for one of those typed. Wrong guesses are gone one round trip
+    /// after their answer.
+    fn contradict(&mut self) -> Result<(), Fault> {
+        // Whatever reads the keys, this ends it.
+        self.type_keys(b"\rq\rvi\r")?;
+        self.converge()?;
+        for letter in *b"aaaabaaaabab" {
+            self.type_keys(&[letter])?;
+            let step = self.session.world.now() + STEP;
+            self.session.world.run_until(step)?;
+            let guessed = self.unpainted_view();
+            self.counters.count(Rare::WrongGuess, u64::from(guessed));
+            self.await_keys_read()?;
+            let gone = self.session.world.now() + ROUND_TRIP + GUESS_STAYS_MAX;
+            self.session.world.run_until(gone)?;
+            if let Some(difference) = self.unpainted() {
+                return self.fault(format!("a wrong guess stays: {difference}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the terminal shows anything else than the client's newest view.
+    fn unpainted_view(&self) -> bool {
+        let client = self.session.client();
+        let wanted = project(client.client.view().screen(), &client.client.dialect());
+        !differences(client.tty.screen(), &wanted).is_empty()
+    }
+
+    fn await_keys_read(&mut self) -> Result<(), Fault> {
+        let end = self.session.world.now() + CONVERGE_MAX;
+        while self.session.server().host.typed().len() < self.session.client().user.typed().len() {
+            if self.session.world.now() >= end {
+                return self.fault("a key on a fair link does not arrive".to_owned());
+            }
+            self.session.world.run_until(self.session.world.now() + STEP)?;
+        }
+        Ok(())
+    }
+
+    fn type_keys(&mut self, keys: &[u8]) -> Result<(), Fault> {
+        let client_id = self.session.client_id;
+        let now = self.session.world.local_now(client_id);
+        self.session.client_mut().type_now(now, keys);
+        self.session.world.poke(client_id)
+    }
+
+    /// Ends the session from one side or both; both must know.
+    fn end(&mut self) -> Result<(), Fault> {
+        let Scenario { ending, sender, .. } = self.scenario;
+        if matches!(ending, Ending::Quit | Ending::Both) {
+            self.quit()?;
+        }
+        if matches!(ending, Ending::Exit | Ending::Both) {
+            self.exit_program()?;
+        }
+        self.session.world.run_until(self.session.world.now() + END_MAX)?;
+        match (&self.session.client().exit, &self.session.server().exit) {
+            (Some(at_client), Some(at_server)) if at_client.clean && at_server.clean => {
+                let told = at_client.status;
+                let wanted =
+                    (*ending != Ending::Quit && sender.peer == Peer::Rove).then_some(EXIT_STATUS);
+                match told == wanted || *ending == Ending::Both && told.is_none() {
+                    true => Ok(()),
+                    false => self.fault(format!("exit status {told:?}")),
+                }
+            }
+            (at_client, at_server) => {
+                self.fault(format!("after {ending:?}: client {at_client:?}, server {at_server:?}"))
+            }
+        }
+    }
+
+    fn quit(&mut self) -> Result<(), Fault> {
+        let client_id = self.session.client_id;
+        let now = self.session.world.local_now(client_id);
+        self.session.client_mut().client.handle_keys(now, b"\x1e.");
+        self.session.world.poke(client_id)
+    }
+
+    fn exit_program(&mut self) -> Result<(), Fault> {
+        let server_id = self.session.server_id;
+        let now = self.session.world.local_now(server_id);
+        self.session.server_mut().server.child_exited(now, EXIT_STATUS);
+        self.session.world.poke(server_id)
+    }
+
+    /// The client was killed: the server keeps the program, and is silent once it has forgotten the client's address.
+    fn outlive_client(&mut self) -> Result<(), Fault> {
+        self.counters.count(Rare::ClientDeath, 1);
+        self.heal_link();
+        self.session.world.run_until(self.session.world.now() + MINUTE)?;
+        let sent = self.session.server().server.endpoint().stats().sent.datagrams;
+        let frames = self.session.server().host.frames();
+        self.session.world.run_until(self.session.world.now() + 2 * MINUTE)?;
+        let end = self.session.server();
+        let more = end.server.endpoint().stats().sent.datagrams - sent;
+        if more > 0 || end.server.peer().is_some() {
+            return self.fault(format!("{more} datagrams to a client that is dead"));
+        }
+        // A client that died before its first datagram has started nothing.
+        let started = end.server.endpoint().last_new_state().is_some();
+        if started && (end.exit.is_some() || end.host.frames() == frames) {
+            return self.fault(format!("the program died with the client: {:?}", end.exit));
+        }
+        self.exit_program()?;
+        self.session.world.run_until(self.session.world.now() + END_MAX)?;
+        match &self.session.server().exit {
+            Some(_) => Ok(()),
+            None if !started => Ok(()),
+            None => self.fault("the server outlives client and program".to_owned()),
+        }
+    }
+
+    /// The server was killed: the client says so, keeps what was typed, and can be left.
+    fn outlive_server(&mut self) -> Result<(), Fault> {
+        self.counters.count(Rare::ServerDeath, 1);
+        self.heal_link();
+        self.session.world.run_until(self.session.world.now() + MINUTE / 2)?;
+        self.session.client_mut().user.stop();
+        self.session.world.poke(self.session.client_id)?;
+        let sent = self.session.client().client.endpoint().stats().sent.datagrams;
+        self.session.world.run_until(self.session.world.now() + MINUTE)?;
+        let end = self.session.client();
+        if end.exit.as_ref().is_some_and(|exit| !exit.contact) {
+            return Ok(());
+        }
+        let more = end.client.endpoint().stats().sent.datagrams - sent;
+        if more > ALONE_DATAGRAMS_MAX {
+            return self.fault(format!("{more} datagrams in a minute to a server that is dead"));
+        }
+        let bar = end.tty.screen().row_text(0);
+        if !bar.contains("Last ") {
+            return self.fault(format!("the bar does not say that the server is silent: {bar}"));
+        }
+        let (typed, read) = (end.user.typed().len(), self.session.server().host.typed().len());
+        let held = end.client.endpoint().local().held();
+        if held < (typed - read) as u64 {
+            return self.fault(format!("{typed} octets typed, {read} read, {held} held"));
+        }
+        self.quit()?;
+        self.session.world.run_until(self.session.world.now() + END_MAX)?;
+        match &self.session.client().exit {
+            Some(exit) if !exit.clean => Ok(()),
+            exit => self.fault(format!("the client, left without a server: {exit:?}")),
+        }
+    }
+
+    fn fault<T>(&self, what: String) -> Result<T, Fault> {
+        Err(Fault::new(self.session.world.now(), what))
+    }
+
+    fn outcome(mut self) -> Outcome {
+        self.count();
+        let totals = self.session.world.totals();
+        Outcome {
+            simulated: self.session.world.now().since(Time::ZERO),
+            keys: self.session.client().user.keys(),
+            frames: self.session.server().host.frames(),
+            paints: self.session.client().paints,
+            datagrams: totals.sent,
+            refused: totals.refused,
+            events: totals.events,
+            hash: self.session.world.trace_hash(),
+            counters: self.counters,
+        }
+    }
+
+    /// Counts what ends and links know of rare things.
+    fn count(&mut self) {
+        let Session { world, client_id, server_id } = &self.session;
+        let counters = &mut self.counters;
+        for (from, to) in [(*client_id, *server_id), (*server_id, *client_id)] {
+            if let Some(link) = world.link(from, to) {
+                counters.count(Rare::QueueDrop, link.counters().overflowed);
+                counters.count(Rare::OversizedDatagram, link.counters().oversized);
+                counters.count(Rare::Hold, link.counters().held);
+            }
+        }
+        let (client, server) = (self.session.client(), self.session.server());
+        counters.count_stats(client.client.endpoint().stats());
+        counters.count_stats(server.server.endpoint().stats());
+        counters.count(Rare::SecretLetter, client.user.secrets());
+        counters.count(Rare::TerminalAnswer, u64::from(client.tty.has_answered()));
+    }
+}
+
+/// How many octets of keys a program gets in a minute at least, of the 400 that are typed, by the loss of the link that
+/// carries them.
+fn keys_floor(scenario: &Scenario) -> u64 {
+    if lost_percent(&scenario.up) < 10 { 180 } else { 120 }
+}
+
+/// The share of datagrams that a link loses by chance, in percent.
+fn lost_percent(profile: &Profile) -> u64 {
+    let share = |chance: Chance| u64::from(chance.as_per_million());
+    let lost = match profile.loss {
+        Loss::Independent(chance) => share(chance),
+        Loss::Bursts { enter, leave, good, bad } => {
+            let (enter, leave) = (share(enter), share(leave));
+            (share(bad) * enter + share(good) * leave) / (enter + leave).max(1)
+        }
+    };
+    lost / 10_000
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How often the world is looked at while something is awaited.
+const STEP: Duration = Duration::from_millis(5);
+
+/// The round trip of the healed link.
+const ROUND_TRIP: Duration = Duration::from_millis(100);
+
+/// How long after the round trip of its answer a wrong guess may stay: the server waits 50 ms before it says which
+/// keys the screen answers, up to 300 ms for a frame that says so as well, and up to 250 ms between two frames.
+const GUESS_STAYS_MAX: Duration = Duration::from_millis(600);
+
+/// Datagrams of a client in a minute without a server: what waits is said each second, in a few copies where many
+/// were lost.
+const ALONE_DATAGRAMS_MAX: u64 = 300;
+
+/// How long a healed session may take until both ends are equal. The slowest queue (256 kB at 64 kbit/s) needs
+/// 32 s to drain, and after 10 s of silence stock timing tries again each 3 s only.
+const CONVERGE_MAX: Duration = Duration::from_secs(90);
+
+/// How long the end of a session may take: stock's 10 s (`mosh-protocol.md` §4.4) and a second.
+const END_MAX: Duration = Duration::from_secs(11);
+
+const EXIT_STATUS: i32 = 7;

@@ -1,0 +1,186 @@
+//! The terminal that a simulated client paints on: it answers the client's questions or does not, and after every
+//! paint it is compared with what the client meant to paint.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rove_session::Client;
+use rove_ssp::Time;
+use rove_term::{Dialect, Screen, Size, Terminal, project, unlike_row};
+
+use crate::compare::differences;
+use crate::rng::{Chance, Rng};
+
+/// How a terminal answers what it is asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answers {
+    /// Not at all.
+    Never,
+    /// After this time, in one read or in several.
+    After(Duration),
+}
+
+/// A terminal, and what was painted on it.
+#[derive(Debug)]
+pub struct Tty {
+    terminal: Terminal,
+    answers: Answers,
+    rng: Rng,
+    /// The reads by which the client gets the answers; at most one question's at a time.
+    reads: VecDeque<(Time, Vec<u8>)>,
+    /// The client has a part of an answer and lacks the rest.
+    in_answer: bool,
+    questions: u64,
+    compared: Option<Compared>,
+}
+
+/// What was compared last, and was alike.
+#[derive(Debug)]
+struct Compared {
+    painted: Screen,
+    meant: Screen,
+    dialect: Dialect,
+}
+
+impl Tty {
+    /// A terminal that understands every sequence. What the client withholds from it shows in the comparison.
+    pub fn new(size: Size, answers: Answers, rng: Rng) -> Tty {
+        Tty {
+            terminal: Terminal::new(size, Dialect::ROVE),
+            answers,
+            rng,
+            reads: VecDeque::new(),
+            in_answer: false,
+            questions: 0,
+            compared: None,
+        }
+    }
+
+    /// The picture.
+    pub fn screen(&self) -> &Screen {
+        self.terminal.screen()
+    }
+
+    /// Its window has another size.
+    pub fn resize(&mut self, size: Size) {
+        self.terminal.resize(size);
+        self.compared = None;
+    }
+
+    /// Takes what the client wrote before the first paint.
+    pub fn open(&mut self, octets: &[u8]) {
+        self.terminal.advance(octets);
+    }
+
+    /// Takes a paint.
+    ///
+    /// # Errors
+    /// If the client asks for what the terminal did not answer before.
+    pub fn take(&mut self, now: Time, octets: &[u8]) -> Result<(), String> {
+        self.terminal.advance(octets);
+        let replies = self.terminal.take_replies();
+        if replies.is_empty() {
+            return Ok(());
+        }
+        self.questions += 1;
+        if self.answers == Answers::Never && self.questions > 1 || self.questions > QUESTIONS_MAX {
+            return Err(format!("the client's paint asks again: {replies:?}"));
+        }
+        if let Answers::After(delay) = self.answers {
+            self.answer(now + delay, replies);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, mut at: Time, replies: Vec<u8>) {
+        let mut rest = replies.as_slice();
+        while !rest.is_empty() {
+            let whole = self.rng.happens(Chance::percent(50));
+            let length =
+                if whole { rest.len() } else { self.rng.within(1, rest.len() as u64) as usize };
+            let (read, left) = rest.split_at(length);
+            self.reads.push_back((at, read.to_vec()));
+            rest = left;
+            at = at + self.rng.span_below(READ_PAUSE);
+        }
+    }
+
+    /// When the client can read more of an answer.
+    pub fn next_read(&self) -> Option<Time> {
+        self.reads.front().map(|(at, _)| *at)
+    }
+
+    /// Whether it has answered anything.
+    pub fn has_answered(&self) -> bool {
+        self.answers != Answers::Never && self.questions > 0 && self.reads.is_empty()
+    }
+
+    /// Gives the client what it can read of the answers.
+    pub fn speak(&mut self, now: Time, client: &mut Client) {
+        while let Some((_, read)) = self.reads.pop_front_if(|(at, _)| *at <= now) {
+            client.handle_keys(now, &read);
+            self.in_answer = !self.reads.is_empty();
+        }
+    }
+
+    /// Gives the client a typed key. No terminal writes one into an answer: it goes after that.
+    pub fn type_keys(&mut self, now: Time, client: &mut Client, keys: &[u8]) {
+        match self.reads.back() {
+            Some((at, _)) if self.in_answer => self.reads.push_back((*at, keys.to_vec())),
+            _ => client.handle_keys(now, keys),
+        }
+    }
+
+    /// Compares the picture with what the client meant: rows that changed on either side since the last comparison,
+    /// and the cursor.
+    ///
+    /// # Errors
+    /// The first difference, or a row that shows one of these letters.
+    pub fn compare(
+        &mut self,
+        meant: &Screen,
+        dialect: &Dialect,
+        hidden: &str,
+    ) -> Result<(), String> {
+        let painted = self.terminal.screen();
+        if painted.size() != meant.size() {
+            return Err(format!("the size {:?} instead of {:?}", painted.size(), meant.size()));
+        }
+        let before = self
+            .compared
+            .as_ref()
+            .filter(|before| before.painted.size() == painted.size() && before.dialect == *dialect);
+        let rows: Vec<u16> = (0..painted.size().rows)
+            .filter(|&row| {
+                before.is_none_or(|before| {
+                    is_other(&before.painted, painted, row) || is_other(&before.meant, meant, row)
+                })
+            })
+            .collect();
+        for row in &rows {
+            if painted.row_text(*row).contains(|letter| hidden.contains(letter)) {
+                let text = painted.row_text(*row);
+                return Err(format!("a letter that was typed without echo, in row {row}: {text}"));
+            }
+        }
+        if let Some(row) = unlike_row(painted, meant, dialect, rows) {
+            let all = differences(painted, &project(meant, dialect));
+            let first = all.first().map_or("in its looks".to_owned(), ToString::to_string);
+            return Err(format!("row {row}: {first}"));
+        }
+        let (painted, meant, dialect) = (painted.clone(), meant.clone(), *dialect);
+        self.compared = Some(Compared { painted, meant, dialect });
+        Ok(())
+    }
+}
+
+/// Whether a row is not the very one that it was.
+fn is_other(before: &Screen, after: &Screen, row: u16) -> bool {
+    !std::ptr::eq(&**before.row(row), &**after.row(row))
+}
+
+/// The first paint asks, and so does each after an answer that leads to another question.
+const QUESTIONS_MAX: u64 = 4;
+
+/// The longest time between two reads of one answer. A client takes an escape for a key after 50 ms.
+const READ_PAUSE: Duration = Duration::from_millis(30);
