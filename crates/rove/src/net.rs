@@ -1,6 +1,7 @@
 //! Datagrams: sockets, the routes to a server, what carries them, and where a driver meets the system.
 
 pub(crate) mod carrier;
+pub(crate) mod choice;
 #[cfg(test)]
 pub(crate) mod memory;
 pub(crate) mod port;

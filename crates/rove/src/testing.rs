@@ -42,6 +42,10 @@ pub mod copy {
     }
 }
 
+pub mod net {
+    pub use crate::net::choice::AddressChoice;
+}
+
 pub mod os {
     pub use crate::os::clock::Clock;
     pub use crate::os::process::harden;

@@ -13,6 +13,7 @@ use rove_ssp::{Arrival, Time};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::net::choice::AddressChoice;
 use crate::net::udp::{self, Socket, Source, is_too_big};
 use crate::os;
 use crate::ssh::Candidates;
@@ -23,23 +24,6 @@ const SOCKETS_MAX: usize = 10;
 /// How long to listen for answers on an older port once the newest has been in use (§2.4).
 const OLD_SOCKETS_STAY: Duration = Duration::from_secs(60);
 
-/// How long to try the host's own addresses alone before those that the other end announces. Three round
-/// trips of a bad link: if the name works, strangers with the same private address get no datagram.
-const NAMED_ALONE: Duration = Duration::from_secs(1);
-
-/// After this much silence every address is tried again: one family may have died, or the network changed to
-/// one that has only the other. The port changes after the same time (§2.4).
-const SILENCE_MAX: Duration = Duration::from_secs(10);
-
-/// Interval and number of datagrams to an address from which the server was not heard, until something
-/// changes. The first address gets all: a session must begin at once.
-const TRY_EACH: Duration = Duration::from_secs(1);
-const TRIES_MAX: u32 = 5;
-
-/// After those, another one each time the wait since the last has doubled, from here on: fourteen in 72
-/// hours. A network may come back with the other family alone, unnoticed by this machine.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
-
 /// Whether routers may fragment datagrams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Datagrams {
@@ -47,28 +31,6 @@ pub(crate) enum Datagrams {
     MayBeCut,
     /// They arrive whole or not at all.
     Whole,
-}
-
-/// How many datagrams an address has had since anything changed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tries {
-    count: u32,
-    last: Option<Time>,
-}
-
-impl Tries {
-    /// Whether one more datagram may go there.
-    fn admit(&mut self, now: Time) -> bool {
-        let wait = match self.count.checked_sub(TRIES_MAX) {
-            Some(more) => TRY_AGAIN.saturating_mul(1_u32.checked_shl(more).unwrap_or(u32::MAX)),
-            None => TRY_EACH,
-        };
-        if self.last.is_some_and(|last| now.since(last) < wait) {
-            return false;
-        }
-        *self = Tries { count: self.count + 1, last: Some(now) };
-        true
-    }
 }
 
 /// The result of sending a datagram.
@@ -82,21 +44,11 @@ pub(crate) enum Sent {
     Failed(io::Error),
 }
 
-/// Our sockets and the server's addresses.
-///
-/// Until the server is heard, each datagram goes to several addresses at once: it is sealed once, and a
-/// server that gets it twice rejects the later one as a replay. The first address heard stays in use until
-/// it falls silent or becomes unreachable.
+/// Our sockets, and the choice between the server's addresses.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    candidates: Candidates,
+    choice: AddressChoice,
     datagrams: Datagrams,
-    chosen: Option<SocketAddr>,
-    /// For each of the candidates.
-    tries: Vec<Tries>,
-    /// When the server was last heard, or the start.
-    heard: Time,
-    started: Time,
     /// The address of ours that the route to each of the server's suggests.
     sources: Vec<Option<IpAddr>>,
     /// The newest last.
@@ -118,14 +70,9 @@ impl Routes {
         candidates: Candidates,
         datagrams: Datagrams,
     ) -> io::Result<Routes> {
-        assert!(!candidates.addresses.is_empty(), "a server has an address");
         let mut paths = Routes {
-            tries: vec![Tries::default(); candidates.addresses.len()],
-            candidates,
+            choice: AddressChoice::new(now, candidates),
             datagrams,
-            chosen: None,
-            heard: now,
-            started: now,
             sources: Vec::new(),
             sockets: VecDeque::new(),
             first: 0,
@@ -136,7 +83,7 @@ impl Routes {
 
     /// The address by which the session knows the server.
     pub(crate) fn server(&self) -> SocketAddr {
-        self.candidates.addresses[0]
+        self.choice.server()
     }
 
     /// Opens a new socket, hence a new port, and sends from it from now on.
@@ -155,9 +102,8 @@ impl Routes {
 
     /// Starts over after a change of the network: from a fresh socket, to every address, until one answers.
     pub(crate) fn network_changed(&mut self, now: Time) -> io::Result<()> {
-        self.chosen = None;
+        self.choice.start_over();
         self.sources = self.find_sources();
-        self.tries.fill(Tries::default());
         self.rebind(now)
     }
 
@@ -180,14 +126,14 @@ impl Routes {
             socket.connect(to).ok()?;
             Some(socket.local_addr().ok()?.ip())
         };
-        self.candidates.addresses.iter().map(source).collect()
+        self.choice.addresses().iter().map(source).collect()
     }
 
     /// Binds one socket for both families, if the system has both.
     fn bind(&self) -> io::Result<Socket> {
         let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         let v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
-        if self.candidates.addresses.iter().all(SocketAddr::is_ipv4) {
+        if self.choice.addresses().iter().all(SocketAddr::is_ipv4) {
             return Socket::bind(v4, Source::Route);
         }
         Socket::bind(v6, Source::Route).or_else(|_| Socket::bind(v4, Source::Route))
@@ -196,12 +142,11 @@ impl Routes {
     /// Sends a datagram to the server's likely addresses.
     pub(crate) fn send(&mut self, now: Time, datagram: &[u8]) -> Sent {
         self.close_old(now);
-        let targets = self.targets(now);
+        let targets = self.choice.targets(now);
         let sent = self.send_to(&targets, datagram);
-        if matches!(sent, Sent::Failed(_)) && self.chosen.take().is_some() {
-            // The network that led there is gone. Whichever address leads on now is chosen anew.
-            self.tries.fill(Tries::default());
-            let targets = self.race(now, self.candidates.addresses.len());
+        if matches!(sent, Sent::Failed(_))
+            && let Some(targets) = self.choice.targets_instead(now)
+        {
             return self.send_to(&targets, datagram);
         }
         sent
@@ -223,24 +168,6 @@ impl Routes {
         if gone { Sent::Gone } else { outcome }
     }
 
-    fn targets(&mut self, now: Time) -> Vec<SocketAddr> {
-        let Candidates { addresses, named } = &self.candidates;
-        match self.chosen {
-            Some(chosen) if now.since(self.heard) < SILENCE_MAX => vec![chosen],
-            None if *named > 0 && now.since(self.started) < NAMED_ALONE => self.race(now, *named),
-            Some(_) | None => self.race(now, addresses.len()),
-        }
-    }
-
-    /// Of the first `count` addresses: the likeliest, and those that may be tried now.
-    fn race(&mut self, now: Time, count: usize) -> Vec<SocketAddr> {
-        let likeliest = self.chosen.unwrap_or(self.server());
-        let all = self.candidates.addresses.iter().zip(&mut self.tries).take(count);
-        let tried =
-            all.filter_map(|(to, tries)| (*to == likeliest || tries.admit(now)).then_some(*to));
-        tried.collect()
-    }
-
     fn close_old(&mut self, now: Time) {
         if self.sockets.back().is_some_and(|newest| now.since(newest.at) > OLD_SOCKETS_STAY) {
             let newest = self.sockets.len() - 1;
@@ -248,30 +175,14 @@ impl Routes {
         }
     }
 
-    /// The server's address, as far as an authentic datagram from `from` shows it: anybody on the path can
-    /// forge the source, so only addresses of the server's count.
+    /// See [`AddressChoice::server_by`].
     pub(crate) fn server_by(&self, from: SocketAddr) -> SocketAddr {
-        match self.candidates.addresses.contains(&from) {
-            true => from,
-            false => self.chosen.unwrap_or(self.server()),
-        }
+        self.choice.server_by(from)
     }
 
-    /// Notes an authentic datagram from this address. Returns the new destination if that changes.
+    /// See [`AddressChoice::heard`].
     pub(crate) fn heard(&mut self, now: Time, from: SocketAddr) -> Option<SocketAddr> {
-        let silent = now.since(self.heard) >= SILENCE_MAX;
-        self.heard = now;
-        // From elsewhere it tells nothing of where the server is to be reached.
-        if !self.candidates.addresses.contains(&from) {
-            return None;
-        }
-        self.tries.iter_mut().for_each(|tries| tries.count = 0);
-        let chooses = self.chosen.is_none() || silent;
-        if !chooses || self.chosen == Some(from) {
-            return None;
-        }
-        self.chosen = Some(from);
-        Some(from)
+        self.choice.heard(now, from)
     }
 
     /// Ready while any of the sockets may have something.
@@ -302,6 +213,7 @@ mod tests {
     use std::future::poll_fn;
 
     use super::*;
+    use crate::net::choice::{NAMED_ALONE, SILENCE_MAX, TRY_EACH};
 
     fn server() -> (UdpSocket, SocketAddr) {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
