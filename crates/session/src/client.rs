@@ -169,6 +169,11 @@ impl Client {
         self.connection.apply_in_parts();
     }
 
+    /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].
+    pub fn buggify(&mut self, seed: u64) {
+        self.connection.buggify(seed);
+    }
+
     /// Whether a diff is applied in part: call [`apply_part`](Self::apply_part) before the next datagram.
     pub fn is_applying(&self) -> bool {
         self.endpoint().is_applying()
@@ -360,6 +365,11 @@ impl Client {
     /// The newest state of the server's screen.
     pub fn view(&self) -> &View {
         self.endpoint().remote()
+    }
+
+    /// How often guesses were dropped since a frame was none of those expected.
+    pub fn dropped_guesses(&self) -> u64 {
+        self.predictor.resets()
     }
 
     fn send(&mut self, now: Time, octets: &[u8]) {

@@ -11,8 +11,8 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config, Endpoint, Event as EndpointEvent, Machine, Outbox, Reject, Session,
-    State, StateNum, Time, Transmit,
+    Arrival, BadDiff, Config, Endpoint, Event as EndpointEvent, Machine, Outbox, Point, Reject,
+    Session, State, StateNum, Time, Transmit,
 };
 
 use crate::connection::goodbye::Goodbye;
@@ -122,6 +122,16 @@ impl<L: State, R: State> Connection<L, R> {
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
+    }
+
+    /// See [`Endpoint::buggify`].
+    pub fn buggify(&mut self, seed: u64) {
+        self.endpoint.buggify(seed);
+    }
+
+    /// See [`Endpoint::takes`].
+    pub(crate) fn takes(&mut self, point: Point) -> bool {
+        self.endpoint.takes(point)
     }
 
     /// From now on a datagram's diff is applied in turns: see [`Endpoint::apply_in_parts`].

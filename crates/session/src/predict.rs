@@ -115,6 +115,14 @@ impl Predictor {
         }
     }
 
+    /// How often guesses were dropped at once, by our rules.
+    pub fn resets(&self) -> u64 {
+        match &self.engine {
+            Engine::Stock(_) => 0,
+            Engine::Rove(epochs) => epochs.resets(),
+        }
+    }
+
     /// Lays the guesses over a clone of the newest frame.
     pub fn overlay(&self, screen: &mut Screen) {
         let show = match self.settings.display {

@@ -100,6 +100,11 @@ impl Server {
         if self.is_open() { self.host.handle_output_part(now, octets) } else { octets.len() }
     }
 
+    /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].
+    pub fn buggify(&mut self, seed: u64) {
+        self.viewer.buggify(seed);
+    }
+
     /// Takes the mode of the program's terminal line: see [`Host::handle_line`].
     pub fn handle_line(&mut self, mode: LineMode) {
         self.host.handle_line(mode);

@@ -15,8 +15,8 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config as EndpointConfig, Failure, Machine, Outbox, Reject, Role, Session,
-    StateNum, Time, Timing, Transmit, Wire,
+    Arrival, BadDiff, Config as EndpointConfig, Failure, Machine, Outbox, Point, Reject, Role,
+    Session, StateNum, Time, Timing, Transmit, Wire,
 };
 use rove_term::screen::Buffer;
 use rove_term::{Dialect, Screen, Size, Terminal};
@@ -53,6 +53,9 @@ pub struct Config {
     /// Seeds what is random on the wire without being secret.
     pub seed: u64,
 }
+
+/// What the budget is charged where a simulation spends it: more than it may be ahead.
+const REFUSED_BYTES: usize = 60_000;
 
 /// A task for the driver.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +123,9 @@ impl Viewer {
         host: &mut Host,
     ) -> Result<(), Reject> {
         let result = self.connection.handle_datagram(now, arrival, datagram);
+        if self.connection.takes(Point::FrameRefused) {
+            self.budget.sent(now, REFUSED_BYTES);
+        }
         self.drain(now, host);
         self.advance(now, host);
         result
@@ -162,6 +168,11 @@ impl Viewer {
             self.connection.give_up(Cause::Closed);
         }
         self.drain(now, host);
+    }
+
+    /// See [`Endpoint::buggify`](rove_ssp::Endpoint::buggify).
+    pub fn buggify(&mut self, seed: u64) {
+        self.connection.buggify(seed);
     }
 
     /// See [`Session::network_changed`].

@@ -1,6 +1,7 @@
 //! One end of a session: keeps an object of ours in step at the peer and holds the newest of the peer's
 //! (`mosh-protocol.md` §4). It must not know what the objects are, nor what a socket is.
 
+mod chosen;
 mod outgoing;
 
 use alloc::boxed::Box;
@@ -9,6 +10,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 
+use crate::buggify::{Buggify, Point};
 use crate::instruction::Instruction;
 use crate::instruction::assembly::Assembler;
 use crate::instruction::extensions::Extensions;
@@ -136,6 +138,7 @@ pub struct Endpoint<L: State, R: State> {
     /// The instruction whose diff is being applied, without that diff.
     applying: Option<Applying>,
     stats: Stats,
+    buggify: Buggify,
 }
 
 impl<L: State, R: State> Endpoint<L, R> {
@@ -169,6 +172,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             in_parts: false,
             applying: None,
             stats: Stats::default(),
+            buggify: Buggify::default(),
         }
     }
 
@@ -194,7 +198,8 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// Changes the local object. Ignored once the session is closing: the object must not change then.
     pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
-        self.sender.update(now, change);
+        let since = if self.takes(Point::CollectionCut) { Time::ZERO } else { now };
+        self.sender.update(since, change);
     }
 
     /// Starts to shut down: the local object as it is now is the last (§4.4). Without a peer to tell,
@@ -372,7 +377,13 @@ impl<L: State, R: State> Endpoint<L, R> {
         if !self.remote_is_bad {
             let changes = !message.diff.is_empty();
             let applying = Applying { new: message.new, changes, datagrams, flags };
-            let accepted = self.receiver.accept(now, message, &self.timing);
+            let accepted = match self.takes(Point::StateRefused) {
+                true => Ok(Accepted::Quenched),
+                false => self.receiver.accept(now, message, &self.timing),
+            };
+            if accepted == Ok(Accepted::Older) && self.takes(Point::BaseDropped) {
+                self.receiver.drop_older(applying.new);
+            }
             self.settle(now, applying, accepted);
             if !self.in_parts {
                 self.apply_rest(now);
@@ -427,7 +438,9 @@ impl<L: State, R: State> Endpoint<L, R> {
                 self.report(Event::NewRemote { num: new });
             }
         }
+        let closing = self.sender.is_closing();
         if self.remote_num() == StateNum::SHUTDOWN && self.sender.peer_closes(now) {
+            self.stats.shutdowns_raced += u64::from(closing);
             if self.sender.only_leaves() {
                 (self.outgoing, self.repairs) = (None, None);
             }
@@ -449,6 +462,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let feedback = Feedback { loss: log.reported_loss(report), ack_delay: report.ack_delay };
         path.on_reported(now, report.queue);
         let change = path.mtud.judge(now);
+        self.stats.black_holes += u64::from(change == MtuChange::Reduced);
         self.heed(change);
         feedback
     }
@@ -466,6 +480,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Sends again, in shorter datagrams, an instruction that was cut too long.
     fn heed(&mut self, change: MtuChange) {
         if change == MtuChange::Reduced {
+            self.stats.mtu_shrunk += 1;
             (self.outgoing, self.repairs) = (None, None);
             self.sender.refuse();
         }
@@ -504,7 +519,14 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Result<(), Reject> {
+        let (window, roams) = (self.path.congestion.size(), self.stats.roams);
         let received = self.receive(now, arrival, datagram);
+        let shrunk = self.path.congestion.size() < window && self.stats.roams == roams;
+        self.stats.window_shrunk += u64::from(shrunk);
+        self.stats.repaired = self.assembler.repaired();
+        if self.takes(Point::SpuriousTimeout) {
+            self.sender.refuse();
+        }
         if let Err(reject) = &received {
             self.stats.rejected.count(reject);
         }

@@ -66,6 +66,7 @@
 
 extern crate alloc;
 
+mod buggify;
 mod endpoint;
 mod instruction;
 mod machine;
@@ -82,6 +83,7 @@ mod time;
 mod timing;
 pub mod wire;
 
+pub use buggify::Point;
 pub use endpoint::{Config, Endpoint, Event, Failure};
 pub use instruction::assembly::{ASSEMBLY_BYTES_MAX, Assembler};
 pub use instruction::extensions::Announcement;

@@ -186,7 +186,7 @@ impl Path {
         self.peer_features |= header.control.announce.map_or(0, |announce| announce.features);
         // Also of a late datagram: that it was overtaken does not make the answer less true.
         if let (Some(validation), Some(token)) = (&mut self.validation, header.control.response) {
-            validation.on_response(arrival.from, token);
+            stats.addresses_proven += u64::from(validation.on_response(arrival.from, token));
         }
         if header.seq.get() < self.expected {
             stats.late += 1;

@@ -164,6 +164,19 @@ impl<R: State> Receiver<R> {
         self.bytes = self.received.iter().skip(1).map(|received| received.state.weight()).sum();
     }
 
+    /// Drops a state that came after a newer one: the peer cannot know that it is held, since only the newest is
+    /// acknowledged.
+    pub(crate) fn drop_older(&mut self, num: StateNum) {
+        if let Ok(place @ 1..) = self.find(num) {
+            self.drop_at(place);
+        }
+    }
+
+    fn drop_at(&mut self, place: usize) {
+        let dropped = self.received.remove(place).expect("a state is held there");
+        self.bytes = self.bytes.saturating_sub(dropped.state.weight());
+    }
+
     /// Drops states while too many or too heavy ones are held. The oldest stays, since the peer knows
     /// that we hold it; the one after it is the least likely base of a diff. The newest stays too: none
     /// alone is too heavy.
@@ -172,8 +185,7 @@ impl<R: State> Receiver<R> {
             && (self.received.len() > timing.received_states_max + 1
                 || self.bytes > timing.received_bytes_max)
         {
-            let shed = self.received.remove(1).expect("more than two are held");
-            self.bytes = self.bytes.saturating_sub(shed.state.weight());
+            self.drop_at(1);
         }
     }
 

@@ -266,6 +266,12 @@ impl<L: State> Sender<L> {
         true
     }
 
+    /// Fills in what the sender has counted.
+    pub(crate) fn count(&self, stats: &mut Stats) {
+        stats.states_forgotten = self.core.history.forgotten();
+        stats.collected = self.core.collected;
+    }
+
     /// The path refused what was sent last: say it again at once, in other words if need be.
     pub(crate) fn refuse(&mut self) {
         self.core.refused = true;

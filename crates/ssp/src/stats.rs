@@ -1,5 +1,6 @@
 //! Counters. Machines do not log; they count, and a driver that is asked to show it reads these.
 
+use crate::buggify::Point;
 use crate::reject::Reject;
 
 /// What an endpoint has sent, received and dropped.
@@ -33,6 +34,28 @@ pub struct Stats {
     pub roams: u64,
     /// Times the local port was changed.
     pub hops: u64,
+    /// Keys that this end has sealed with after the first.
+    pub key_phases: u64,
+    /// Times the peer's address was another one and proved itself.
+    pub addresses_proven: u64,
+    /// Datagrams sent with parity in place of fragments.
+    pub parity_sent: u64,
+    /// Instructions put together with parity in place of lost fragments.
+    pub repaired: u64,
+    /// Times datagrams became shorter since the path takes no longer ones.
+    pub mtu_shrunk: u64,
+    /// Of those, the times when long datagrams vanished while short ones arrived.
+    pub black_holes: u64,
+    /// Times what was learned of the peer's losses made the congestion window smaller.
+    pub window_shrunk: u64,
+    /// States sent that were forgotten before any of them was acknowledged, since too many were kept.
+    pub states_forgotten: u64,
+    /// Times a change waited with others before they were sent.
+    pub collected: u64,
+    /// Both ends have begun to shut down before either knew of the other.
+    pub shutdowns_raced: u64,
+    /// Rare branches taken by choice, by the [`Point`]'s place in [`Point::ALL`].
+    pub buggified: [u64; Point::ALL.len()],
     /// Datagrams dropped, by reason.
     pub rejected: Rejected,
 }

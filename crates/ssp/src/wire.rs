@@ -45,6 +45,14 @@ pub trait Wire: Send {
         None
     }
 
+    /// How many keys were sealed with before the present one.
+    fn key_phase(&self) -> u64 {
+        0
+    }
+
+    /// Moves on to the next key as soon as the peer can follow.
+    fn end_key_phase(&mut self) {}
+
     /// Seals a payload under the next sequence number and replaces `out` with the datagram.
     ///
     /// An error is for good: the key has sealed all it may. `out` is then empty.

@@ -54,6 +54,8 @@ pub(crate) struct EpochEngine {
     /// The echo ack of the newest frame.
     echo_ack: StateNum,
     clusters: Clusters,
+    /// How often guesses were dropped at once.
+    resets: u64,
 }
 
 /// How a frame compares with the predicted screens.
@@ -79,11 +81,18 @@ impl EpochEngine {
             unsynced: false,
             echo_ack: StateNum::ZERO,
             clusters: Clusters::default(),
+            resets: 0,
         }
+    }
+
+    /// How often guesses were dropped at once.
+    pub(crate) fn resets(&self) -> u64 {
+        self.resets
     }
 
     /// Drops every guess and begins an epoch.
     pub(crate) fn reset(&mut self) {
+        self.resets += u64::from(self.is_active());
         if self.pending.keys.iter().any(|key| key.key.changes_reader()) {
             // Where the line behind it begins will not be seen.
             if let Some(base) = self.pending.base.clone() {

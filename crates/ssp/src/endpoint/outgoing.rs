@@ -8,6 +8,7 @@ use core::time::Duration;
 use zeroize::Zeroize;
 
 use super::{Endpoint, Event, Failure};
+use crate::buggify::Point;
 use crate::machine::Transmit;
 use crate::outbox::Outbox;
 use crate::path::{Sealed, Sending};
@@ -98,6 +99,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         // None while a server has forgotten a silent client: the rest still goes to where it was.
         let to = self.path.peer().unwrap_or(transfer.to);
         let flags = transfer.flags;
+        if self.takes(Point::KeyPhaseEarly) {
+            self.path.wire().end_key_phase();
+        }
         payload.clear();
         transfer.encode(part, self.path.wire(), payload);
         let acked_sent_at = self.sender.history().first().last_sent;
@@ -108,6 +112,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         let sealed = sent?;
         let (transmit, seq) = (sealed.transmit, sealed.seq);
         self.stats.sent.add(datagram.len());
+        self.stats.key_phases = self.path.wire().key_phase();
+        self.stats.parity_sent += u64::from(transfer.is_parity(part));
+        self.sender.count(&mut self.stats);
         let num = transfer.new_num();
         let ack_eliciting = !flags.ack_only && self.sender.on_datagram_sent(num);
         let load = match ack_eliciting {
@@ -231,6 +238,10 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.follow(now, sealed, out.len(), load);
             transmit
         });
+        if probe.is_some() && self.takes(Point::ProbeLost) {
+            // Nobody takes it for a datagram of ours.
+            out.iter_mut().for_each(|octet| *octet = !*octet);
+        }
         self.or_exhausted(sent)
     }
 

@@ -26,6 +26,8 @@ pub struct Assembler {
     assemblies_max: usize,
     /// The instructions put together last, where several are kept; at most [`DONE_MAX`].
     done: VecDeque<FragmentId>,
+    /// How many lacked fragments that parity stood in for.
+    repaired: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -64,6 +66,7 @@ impl Assembler {
             assemblies: VecDeque::new(),
             assemblies_max: assemblies_max.max(1),
             done: VecDeque::new(),
+            repaired: 0,
         }
     }
 
@@ -108,7 +111,13 @@ impl Assembler {
             }
             self.done.push_back(id);
         }
+        self.repaired += u64::from(!assembly.has_all());
         Ok(Some(assembly.into_packed()))
+    }
+
+    /// How many instructions were put together with parity in place of fragments.
+    pub fn repaired(&self) -> u64 {
+        self.repaired
     }
 
     /// Whether this instruction was put together, as far as that is remembered.
@@ -222,8 +231,11 @@ impl Assembly {
 
     fn is_complete(&self) -> bool {
         let held = self.pieces.len() + self.parity.len();
+        self.has_all() || self.shape.is_some_and(|shape| held >= usize::from(shape.count))
+    }
+
+    fn has_all(&self) -> bool {
         self.last.is_some_and(|last| self.pieces.len() == usize::from(last) + 1)
-            || self.shape.is_some_and(|shape| held >= usize::from(shape.count))
     }
 
     fn into_packed(self) -> Vec<u8> {

@@ -100,18 +100,19 @@ impl AddressValidation {
         u64::from_be_bytes(token)
     }
 
-    /// An answer has come from here.
-    pub(super) fn on_response(&mut self, from: SocketAddr, token: u64) {
+    /// An answer has come from here. Whether it proves an address after another one.
+    pub(super) fn on_response(&mut self, from: SocketAddr, token: u64) -> bool {
         let answered =
             |unvalidated: &Unvalidated| unvalidated.address == from && unvalidated.token == token;
         if self.unvalidated.as_ref().is_some_and(answered) {
-            self.validated = Some(from);
             self.unvalidated = None;
         // Slower than our patience, but an answer.
         } else if self.abandoned == Some((from, token)) {
-            self.validated = Some(from);
             self.abandoned = None;
+        } else {
+            return false;
         }
+        self.validated.replace(from).is_some_and(|before| before != from)
     }
 
     /// Whether a datagram of this length may go to the peer.

@@ -113,6 +113,11 @@ impl CongestionWindow {
         }
     }
 
+    /// How many octets may be on their way.
+    pub(crate) fn size(&self) -> f64 {
+        self.size
+    }
+
     /// The path is another now.
     pub(crate) fn reset(&mut self, now: Time) {
         let next = self.next;

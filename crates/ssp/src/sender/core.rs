@@ -37,6 +37,8 @@ pub(crate) struct Core<L> {
     pub too_long: bool,
     /// The share of our datagrams that is lost; without reports the share of the peer's.
     pub loss: f64,
+    /// Changes that waited with others.
+    pub collected: u64,
     collect: Duration,
     rng: Rng,
 }
@@ -89,6 +91,7 @@ impl<L: State> Core<L> {
             refused: false,
             too_long: false,
             loss: 0.0,
+            collected: 0,
             rng: Rng::new(seed),
         }
     }
@@ -97,6 +100,7 @@ impl<L: State> Core<L> {
     /// once, by [`compare`](Core::compare).
     pub(crate) fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         self.history.change(change);
+        self.collected += u64::from(self.touched.is_some() || self.gathering.is_some());
         self.touched.get_or_insert(now);
         // The change may have made the diff shorter.
         self.too_long = false;

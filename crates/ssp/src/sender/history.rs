@@ -18,6 +18,8 @@ pub(crate) struct StateHistory<L> {
     current: L,
     /// First the newest state known acknowledged, last the newest sent. Never empty.
     sent: VecDeque<SentState<L>>,
+    /// How many were forgotten since too many were kept.
+    forgotten: u64,
 }
 
 /// A version that the peer may hold.
@@ -49,6 +51,7 @@ impl<L: State> StateHistory<L> {
             sent_max: timing.sent_states_max,
             current: initial,
             sent: VecDeque::from([zero]),
+            forgotten: 0,
         }
     }
 
@@ -128,6 +131,7 @@ impl<L: State> StateHistory<L> {
             // One from the middle: neither the base nor anything the peer may hold as its newest.
             let middle = self.sent.len() - self.sent_max.div_ceil(2);
             self.sent.remove(middle.clamp(1, self.sent.len() - 2));
+            self.forgotten += 1;
         }
         self.compare_older();
     }
@@ -214,6 +218,11 @@ impl<L: State> StateHistory<L> {
     /// Whether the peer may hold something else than the object as it is.
     pub(crate) fn is_pending(&self) -> bool {
         self.sent.iter().any(|sent| !sent.current)
+    }
+
+    /// How many states were forgotten that the peer had not acknowledged.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// How many states are held.

@@ -178,6 +178,11 @@ impl Transfer {
         wire.encode_parity(&parity, out);
     }
 
+    /// Whether this part is parity.
+    pub(crate) fn is_parity(&self, part: usize) -> bool {
+        part >= self.count
+    }
+
     /// How the log is to name this part. One that only asks for an answer is named by no part: it is not
     /// awaited, and another that carries the same octets is on its way.
     pub(crate) fn fragment(&self, part: usize) -> Option<(FragmentId, u16)> {

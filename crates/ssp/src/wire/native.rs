@@ -25,7 +25,7 @@ use crate::wire::deflate::Deflater;
 use crate::wire::{Envelope, Exhausted, Header, Role, Seq, Wire};
 
 pub use kex::{ConnId, Context, KeyPair, PublicKeyOctets, SessionSecrets, WeakKey};
-use key_phase::{Receiving, Sending};
+use key_phase::{PHASE_DATAGRAMS_MAX, Receiving, Sending};
 use layout::{CLEAR, MARK, MARK_MASK, VERSION, VERSION_MASK, VERSION_SHIFT};
 use ratchet::{Chain, TAG};
 use replay::Window;
@@ -150,6 +150,14 @@ impl Wire for NativeWire {
         self.receive.wake()
     }
 
+    fn key_phase(&self) -> u64 {
+        self.send.phase
+    }
+
+    fn end_key_phase(&mut self) {
+        self.send.sealed = self.send.sealed.max(PHASE_DATAGRAMS_MAX);
+    }
+
     fn seal(
         &mut self,
         envelope: &Envelope,
@@ -252,7 +260,7 @@ fn whole(low: u32, expected: u64) -> Seq {
 
 #[cfg(test)]
 mod tests {
-    use super::key_phase::{PHASE_DATAGRAMS_END, PHASE_DATAGRAMS_MAX};
+    use super::key_phase::PHASE_DATAGRAMS_END;
     use super::*;
     use crate::rng::Rng;
     use crate::time::Stamp;
