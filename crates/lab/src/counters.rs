@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use rove_ssp::Stats;
+use rove_ssp::{Point, Stats};
 
 /// Something rare.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,6 +26,10 @@ pub enum Rare {
     ClientDeath,
     /// The server was killed.
     ServerDeath,
+    /// The server moved to another address.
+    ServerMove,
+    /// The client chose another address of the server than the first.
+    AddressChange,
     /// A datagram was longer than the path takes.
     OversizedDatagram,
     /// A datagram came a second time, or was replayed, and was refused.
@@ -36,11 +40,49 @@ pub enum Rare {
     Roam,
     /// The client sent from a new port since it heard nothing.
     PortHop,
+    /// An end sealed with another key.
+    KeyPhase,
+    /// An address that the peer had moved to proved itself.
+    RoamProven,
+    /// A datagram of parity was sent.
+    Parity,
+    /// Parity stood in for fragments that were lost.
+    FecRepair,
+    /// Datagrams became shorter, since the path takes no longer ones.
+    MtuShrunk,
+    /// Long datagrams vanished while short ones arrived.
+    BlackHole,
+    /// Guesses were dropped at once.
+    GuessReset,
+    /// The congestion window became smaller.
+    WindowShrunk,
+    /// A state that was sent was forgotten before it was acknowledged.
+    StateForgotten,
+    /// A diff came whose base is not held.
+    Baseless,
+    /// A change waited with others.
+    Collection,
+    /// Both ends closed before either knew of the other.
+    ShutdownRace,
+    /// A point of [`Point`]: a state was refused.
+    ChosenStateRefused,
+    /// A base was dropped.
+    ChosenBaseDropped,
+    /// A timeout came early.
+    ChosenSpuriousTimeout,
+    /// A change did not wait.
+    ChosenCollectionCut,
+    /// A probe was lost.
+    ChosenProbeLost,
+    /// Keys moved on early.
+    ChosenKeyPhaseEarly,
+    /// The screen's budget was spent.
+    ChosenFrameRefused,
 }
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 14] = [
+    pub const ALL: [Rare; 35] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
@@ -50,33 +92,87 @@ impl Rare {
         Rare::Hold,
         Rare::ClientDeath,
         Rare::ServerDeath,
+        Rare::ServerMove,
+        Rare::AddressChange,
         Rare::OversizedDatagram,
         Rare::Replay,
         Rare::Duplicate,
         Rare::Roam,
         Rare::PortHop,
+        Rare::KeyPhase,
+        Rare::RoamProven,
+        Rare::Parity,
+        Rare::FecRepair,
+        Rare::MtuShrunk,
+        Rare::BlackHole,
+        Rare::GuessReset,
+        Rare::WindowShrunk,
+        Rare::StateForgotten,
+        Rare::Baseless,
+        Rare::Collection,
+        Rare::ShutdownRace,
+        Rare::ChosenStateRefused,
+        Rare::ChosenBaseDropped,
+        Rare::ChosenSpuriousTimeout,
+        Rare::ChosenCollectionCut,
+        Rare::ChosenProbeLost,
+        Rare::ChosenKeyPhaseEarly,
+        Rare::ChosenFrameRefused,
     ];
+
+    /// The rare branch that is taken at this point.
+    fn chosen(point: Point) -> Rare {
+        match point {
+            Point::StateRefused => Rare::ChosenStateRefused,
+            Point::BaseDropped => Rare::ChosenBaseDropped,
+            Point::SpuriousTimeout => Rare::ChosenSpuriousTimeout,
+            Point::CollectionCut => Rare::ChosenCollectionCut,
+            Point::ProbeLost => Rare::ChosenProbeLost,
+            Point::KeyPhaseEarly => Rare::ChosenKeyPhaseEarly,
+            Point::FrameRefused => Rare::ChosenFrameRefused,
+        }
+    }
 }
 
 /// How often each was seen.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Counters([u64; Rare::ALL.len()]);
 
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters([0; Rare::ALL.len()])
+    }
+}
+
 impl Counters {
-    /// It was seen so many times more.
+    /// Adds to one of them.
     pub fn count(&mut self, rare: Rare, times: u64) {
         self.0[rare as usize] += times;
     }
 
-    /// What one end has counted.
+    /// Adds the counts of one end.
     pub fn count_stats(&mut self, stats: &Stats) {
         self.count(Rare::Replay, stats.rejected.replayed);
         self.count(Rare::Duplicate, stats.stale);
         self.count(Rare::Roam, stats.roams);
         self.count(Rare::PortHop, stats.hops);
+        self.count(Rare::KeyPhase, stats.key_phases);
+        self.count(Rare::RoamProven, stats.addresses_proven);
+        self.count(Rare::Parity, stats.parity_sent);
+        self.count(Rare::FecRepair, stats.repaired);
+        self.count(Rare::MtuShrunk, stats.mtu_shrunk);
+        self.count(Rare::BlackHole, stats.black_holes);
+        self.count(Rare::WindowShrunk, stats.window_shrunk);
+        self.count(Rare::StateForgotten, stats.states_forgotten);
+        self.count(Rare::Baseless, stats.baseless);
+        self.count(Rare::Collection, stats.collected);
+        self.count(Rare::ShutdownRace, stats.shutdowns_raced);
+        for point in Point::ALL {
+            self.count(Rare::chosen(point), stats.buggified[point as usize]);
+        }
     }
 
-    /// What another session has counted.
+    /// Adds the counts of another session.
     pub fn add(&mut self, other: &Counters) {
         for rare in Rare::ALL {
             self.count(rare, other.0[rare as usize]);

@@ -122,17 +122,13 @@ impl Host {
 
     /// Enter at the shell: a line that ends with the name of a program starts it.
     fn enter(&mut self, out: &mut Vec<u8>) {
-        self.reader = match self.typed.as_slice() {
-            [.., b's', b'u', b'\r'] => Reader::Password,
-            [.., b'p', b'w', b'\r'] => Reader::RawPassword,
-            [.., b'v', b'i', b'\r'] => Reader::Contrary,
-            _ => Reader::Shell,
+        let (reader, said): (_, &[u8]) = match self.typed.as_slice() {
+            [.., b's', b'u', b'\r'] => (Reader::Password, b"\r\nPassword: "),
+            [.., b'p', b'w', b'\r'] => (Reader::RawPassword, b"\r\nPassword: "),
+            [.., b'v', b'i', b'\r'] => (Reader::Contrary, b"\r\n"),
+            _ => (Reader::Shell, b"\r\n$ "),
         };
-        let said: &[u8] = match self.reader {
-            Reader::Shell => b"\r\n$ ",
-            Reader::Password | Reader::RawPassword => b"\r\nPassword: ",
-            Reader::Contrary => b"\r\n",
-        };
+        self.reader = reader;
         out.extend_from_slice(said);
     }
 

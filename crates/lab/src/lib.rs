@@ -5,6 +5,7 @@
 
 #![warn(unreachable_pub)]
 
+mod address;
 mod attacker;
 mod bench;
 mod capture;
@@ -51,6 +52,7 @@ mod sweep;
 mod sys;
 #[doc(hidden)]
 pub mod testing;
+mod trace_hash;
 mod trial;
 mod tty;
 mod worker;

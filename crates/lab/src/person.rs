@@ -37,15 +37,15 @@ pub enum Errands {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Errand {
     None,
-    /// The program was started, and its question is waited for, for so many keys more.
+    /// They wait for the program's question, for this many pauses at most.
     Waits {
         patience: u32,
     },
-    /// So many letters of a password are left.
+    /// They type a password, of which these letters are left.
     Secret {
         left: u32,
     },
-    /// So many letters are left for a program that writes others than were typed.
+    /// They type to a program that writes other letters; these are left.
     Contrary {
         left: u32,
     },

@@ -12,6 +12,7 @@ use rove_session::predict::{Display, Editing, Settings};
 use rove_ssp::Time;
 use rove_term::Size;
 
+use crate::address::Family;
 use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
 use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
@@ -19,11 +20,10 @@ use crate::local_clock::LocalClock;
 use crate::opportunities::Opportunities;
 use crate::person::Errands;
 use crate::rng::{Chance, Rng};
-use crate::session::Usage;
+use crate::session::{Addresses, Branches, Usage};
 use crate::shell::Termios;
-use crate::trial::{Outcome, Trial};
 use crate::tty::Answers;
-use crate::world::{Fault, Notice};
+use crate::world::Notice;
 
 /// The network, the machines, and the events that a session has to come through.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Scenario {
     pub(crate) roams: Vec<(Time, Notice)>,
     pub(crate) client_sleeps: Vec<(Time, Duration)>,
     pub(crate) server_sleeps: Vec<(Time, Duration)>,
+    pub(crate) server_moves: Option<Time>,
+    pub(crate) severed: Vec<(Range<Time>, Family)>,
     pub(crate) death: Option<Death>,
     pub(crate) ending: Ending,
 }
@@ -68,12 +70,15 @@ impl fmt::Display for Scenario {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{:?}, sent as {}, {} roams, {} + {} sleeps, {:?}, {:?}, {:?}, up {:?}, down {:?}",
+            "{:?}, sent as {}, {} roams, {} + {} sleeps, server moves {:?}, severed {:?}, {:?}, \
+             {:?}, {:?}, up {:?}, down {:?}",
             self.kind,
             self.sender.name,
             self.roams.len(),
             self.client_sleeps.len(),
             self.server_sleeps.len(),
+            self.server_moves,
+            self.severed,
             self.death,
             self.ending,
             self.usage,
@@ -88,7 +93,8 @@ impl Scenario {
     /// duplication, reordering, corruption, slow bottlenecks with deep queues or with rates that change all the
     /// time, policers, datagrams held back by a radio, outages of one direction or of both, roaming, sleeps at both
     /// ends, small MTUs without an error message, and an attacker on the path that replays, overtakes, changes
-    /// source addresses and reflects. The machines' clocks differ, and one session in sixteen loses a process.
+    /// source addresses and reflects. The server may have several addresses, lose those of one family for a while, and
+    /// move. The machines' clocks differ, and one session in sixteen loses a process.
     pub fn hostile(seed: u64) -> Scenario {
         let mut rng = Rng::new(seed);
         let sender = senders()[rng.below(senders().len() as u64) as usize].clone();
@@ -109,13 +115,20 @@ impl Scenario {
             _ => (up.outages, down.outages) = (outages.clone(), outages),
         }
         let sleep = |rng: &mut Rng| (moment(rng), rng.span_within(SECOND, 30 * SECOND));
+        let usage = usage(&mut rng, sender.peer);
+        let is_raced = usage.addresses == Addresses::Several;
+        let sever = |rng: &mut Rng| {
+            let start = moment(rng);
+            let span = start..start + rng.span_within(SECOND, 40 * SECOND);
+            (span, rng.pick(&[Family::V4, Family::V6]))
+        };
         let roam = |rng: &mut Rng| (moment(rng), rng.pick(&[Notice::None, Notice::Given]));
         Scenario {
             seed: rng.next_u64(),
             kind: rng.pick(&Kind::ALL),
             size: rng.pick(&[Size::DEFAULT, Size::clamped(40, 132), Size::clamped(10, 30)]),
             resizes: rng.pick(&[Chance::NEVER, Chance::percent(1), Chance::percent(10)]),
-            usage: usage(&mut rng, sender.peer),
+            usage,
             sender,
             up,
             down,
@@ -123,6 +136,8 @@ impl Scenario {
             roams: some(&mut rng, 50, 12, roam),
             client_sleeps: some(&mut rng, 20, 2, sleep),
             server_sleeps: some(&mut rng, 10, 1, sleep),
+            server_moves: (is_raced && rng.happens(Chance::percent(40))).then(|| moment(&mut rng)),
+            severed: some(&mut rng, if is_raced { 70 } else { 0 }, 1, sever),
             death: match rng.below(32) {
                 0 => Some(Death::Client(rng.within(1, DEATH_TURN_MAX))),
                 1 => Some(Death::Server(rng.within(1, DEATH_TURN_MAX))),
@@ -130,15 +145,6 @@ impl Scenario {
             },
             ending: rng.pick(&[Ending::Quit, Ending::Exit, Ending::Both]),
         }
-    }
-
-    /// Runs it: [`BUSY`] of typing and writing, then the link heals, all that is under way must arrive, wrong guesses
-    /// must go, and the session ends. Where a process was killed, the other one must bear it.
-    ///
-    /// # Errors
-    /// The first thing that must not happen.
-    pub fn run(&self) -> Result<Outcome, Fault> {
-        Trial::new(self).run()
     }
 
     /// Whether nothing in this span, or shortly before it, keeps datagrams from arriving for long.
@@ -150,6 +156,8 @@ impl Scenario {
         let sleeps = self.client_sleeps.iter().chain(&self.server_sleeps);
         !holds.chain(outages).any(meets)
             && !sleeps.map(|(at, span)| *at..*at + *span).any(|sleep| meets(&sleep))
+            && !self.severed.iter().any(|(span, _)| meets(span))
+            && !self.server_moves.is_some_and(|at| meets(&(at..at + 20 * SECOND)))
             && !self.roams.iter().any(|(at, _)| meets(&(*at..*at + SECOND)))
     }
 }
@@ -178,6 +186,12 @@ fn usage(rng: &mut Rng, peer: Peer) -> Usage {
             Peer::Stock => Termios::Ignored,
         },
         errands: Errands::Some,
+        addresses: match rng.below(4) {
+            0 => Addresses::One(Family::V4),
+            1 => Addresses::One(Family::V6),
+            _ => Addresses::Several,
+        },
+        branches: rng.pick(&[Branches::AsDue, Branches::Chosen]),
     }
 }
 
@@ -219,8 +233,8 @@ fn hostile_profile(rng: &mut Rng) -> Profile {
         queue_bytes_max: rng.pick(&[8_000, 64_000, 256_000]),
     });
     let policer = rng.happens(Chance::percent(15)).then(|| Rate {
-        bits_per_second: rng.pick(&[256_000, 1_000_000, 10_000_000]),
-        queue_bytes_max: rng.pick(&[8_000, 64_000]),
+        bits_per_second: rng.pick(&[64_000, 256_000, 1_000_000]),
+        queue_bytes_max: rng.pick(&[3_000, 8_000, 64_000]),
     });
     let holds = some(rng, 15, 4, |rng| {
         let start = moment(rng);

@@ -1,10 +1,13 @@
 //! One simulated session: a client, its user, a server, its program, and the two links between them.
 
+use rove::testing::net::AddressChoice;
+use rove::testing::ssh::Candidates;
 use rove_session::client::TtyScreen;
 use rove_session::predict::{Display, Settings};
 use rove_session::server;
 use rove_term::{Dialect, Size};
 
+use crate::address::Family;
 use crate::ends::End;
 use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
@@ -63,6 +66,28 @@ pub struct Usage {
     pub errands: Errands,
     /// The clocks of the client's machine and the server's.
     pub clocks: [LocalClock; 2],
+    /// The addresses of the server that the client knows.
+    pub addresses: Addresses,
+    /// How often both machines take rare branches.
+    pub branches: Branches,
+}
+
+/// The addresses of a server that its client knows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Addresses {
+    /// The one of this family.
+    One(Family),
+    /// Those of both families, and those that the server will move to.
+    Several,
+}
+
+/// How often machines take rare branches.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Branches {
+    /// When their reasons come up.
+    AsDue,
+    /// Also by choice, at the points of [`rove_ssp::Point`].
+    Chosen,
 }
 
 impl Usage {
@@ -75,6 +100,8 @@ impl Usage {
         termios: Termios::Ignored,
         errands: Errands::None,
         clocks: [LocalClock::EXACT; 2],
+        addresses: Addresses::One(Family::V4),
+        branches: Branches::AsDue,
     };
 }
 
@@ -104,11 +131,18 @@ impl Session {
         let sender = Sender { screen_rate, ..plan.sender.clone() };
         let usage = &plan.usage;
         let begins = usage.clocks.map(|clock| clock.local(world.now()));
-        let server = sender.server(begins[1], server_wire, rng.next_u64());
-        let address = world.next_address();
+        let mut server = sender.server(begins[1], server_wire, rng.next_u64());
+        let addresses = match usage.addresses {
+            Addresses::One(family) => world.next_addresses()[family as usize..][..1].to_vec(),
+            Addresses::Several => world.next_addresses(),
+        };
+        let address = addresses[0];
         let host = Host::new(plan.kind, rng.fork());
-        let server_end = ServerEnd::new(server, host, usage.termios, plan.sender.limits());
         let mut late = Rng::new(plan.seed ^ LATE);
+        if usage.branches == Branches::Chosen {
+            server.buggify(late.next_u64());
+        }
+        let server_end = ServerEnd::new(server, host, usage.termios, plan.sender.limits());
         let server_id =
             world.join_with(End::Host(Box::new(server_end)), usage.clocks[1], late.fork());
         let chosen = rng.pick(&[
@@ -120,13 +154,22 @@ impl Session {
         let desk = Desk { size: plan.size, tty, window: usage.window, title_prefix: "[rove] " };
         let mut client = sender.client(begins[0], client_wire, address, desk, rng.next_u64());
         client.predict(usage.settings);
+        if usage.branches == Branches::Chosen {
+            client.buggify(late.next_u64());
+        }
         let user = match plan.typing {
             Typing::Silent => User::silent(),
             Typing::Busy { resizes } => User::new(rng.fork(), begins[0], resizes, usage.errands),
         };
         let tty = Tty::new(plan.size, usage.answers, late.fork());
         let client_id = world.join_with(
-            End::Person(Box::new(ClientEnd::new(client, user, tty, plan.sender.limits()))),
+            End::Person(Box::new(ClientEnd::new(
+                client,
+                user,
+                tty,
+                AddressChoice::new(begins[0], Candidates { addresses, named: 1 }),
+                plan.sender.limits(),
+            ))),
             usage.clocks[0],
             late.fork(),
         );

@@ -1,6 +1,9 @@
 //! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted program,
 //! joined by a [`World`](crate::world::World). After every turn it checks the invariants.
 
+use std::net::SocketAddr;
+
+use rove::testing::net::AddressChoice;
 use rove_session::{Client, Server, client, host, input, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, Time, Usage};
 
@@ -20,23 +23,34 @@ pub struct ClientEnd {
     pub user: User,
     /// The terminal as painted so far.
     pub tty: Tty,
+    /// How often an address of the server was chosen.
+    pub choices: u64,
     /// Paints so far.
     pub paints: u64,
     /// How the session ended here, once it has.
     pub exit: Option<client::Exit>,
+    choice: AddressChoice,
     paint: Vec<u8>,
     echo_ack: StateNum,
     limits: Limits,
 }
 
 impl ClientEnd {
-    /// A client and its user, at this terminal.
-    pub fn new(client: Client, user: User, mut tty: Tty, limits: Limits) -> ClientEnd {
+    /// A client and its user, at this terminal, and the addresses that the client knows of its server.
+    pub fn new(
+        client: Client,
+        user: User,
+        mut tty: Tty,
+        choice: AddressChoice,
+        limits: Limits,
+    ) -> ClientEnd {
         tty.open(&client.tty_open());
         ClientEnd {
             client,
             user,
             tty,
+            choice,
+            choices: 0,
             paint: Vec::new(),
             paints: 0,
             echo_ack: StateNum::ZERO,
@@ -95,11 +109,20 @@ impl Node for ClientEnd {
             self.client.was_put_off(now);
         }
         self.client.network_changed(now);
+        self.choice.start_over();
+    }
+
+    fn targets(&mut self, now: Time, _: SocketAddr) -> Vec<SocketAddr> {
+        self.choice.targets(now)
+    }
+
+    fn heard(&mut self, now: Time, from: SocketAddr) {
+        self.choices += u64::from(self.choice.heard(now, from).is_some());
     }
 }
 
 impl ClientEnd {
-    /// What is painted is what is meant, and no letter of a password is among it.
+    /// Compares the terminal with the picture that the client meant, and looks for letters of passwords.
     fn check_paint(&mut self, now: Time) -> Result<(), Fault> {
         let Some(meant) = self.client.shown() else { return Ok(()) };
         let hidden = if self.user.secrets() > 0 { SECRET_LETTERS } else { "" };

@@ -14,7 +14,7 @@ use crate::link::{Loss, Profile};
 use crate::rng::Chance;
 use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
 use crate::session::{Plan, Session, Typing};
-use crate::world::Fault;
+use crate::world::{Fault, Notice};
 
 /// The result of a session.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -33,14 +33,27 @@ pub struct Outcome {
     pub refused: u64,
     /// Events in the heap.
     pub events: u64,
+    /// The most turns that an end had in one second for no datagram and for no user.
+    pub idle_turns_most: u32,
     /// Names the run: equal for equal runs.
     pub hash: u64,
     /// The rare things that happened.
     pub counters: Counters,
 }
 
+impl Scenario {
+    /// Runs it: [`BUSY`] of typing and writing, then the link heals, all that is under way must arrive, wrong guesses
+    /// must go, and the session ends. Where a process was killed, the other one must bear it.
+    ///
+    /// # Errors
+    /// The first thing that must not happen.
+    pub fn run(&self) -> Result<Outcome, Fault> {
+        Trial::new(self).run()
+    }
+}
+
 /// A session that is put to the test.
-pub(crate) struct Trial<'a> {
+struct Trial<'a> {
     scenario: &'a Scenario,
     session: Session,
     counters: Counters,
@@ -48,7 +61,7 @@ pub(crate) struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     /// Both ends, over a fair network.
-    pub(crate) fn new(scenario: &'a Scenario) -> Trial<'a> {
+    fn new(scenario: &'a Scenario) -> Trial<'a> {
         let session = Session::new(&Plan {
             seed: scenario.seed,
             sender: scenario.sender.clone(),
@@ -62,7 +75,7 @@ impl<'a> Trial<'a> {
         Trial { scenario, session, counters: Counters::default() }
     }
 
-    pub(crate) fn run(mut self) -> Result<Outcome, Fault> {
+    fn run(mut self) -> Result<Outcome, Fault> {
         let Session { world, client_id, server_id } = &mut self.session;
         match self.scenario.death {
             Some(Death::Client(turn)) => world.kill_in_turn(*client_id, turn),
@@ -99,6 +112,13 @@ impl<'a> Trial<'a> {
         world.set_attacker(scenario.attacker);
         for (at, notice) in &scenario.roams {
             world.move_at(*at, *client_id, *notice);
+        }
+        if let Some(at) = scenario.server_moves {
+            world.move_at(at, *server_id, Notice::None);
+            self.counters.count(Rare::ServerMove, 1);
+        }
+        for (span, family) in &scenario.severed {
+            world.sever_at(span.clone(), *server_id, *family);
         }
         for (node, sleeps) in
             [(client_id, &scenario.client_sleeps), (server_id, &scenario.server_sleeps)]
@@ -369,6 +389,7 @@ impl<'a> Trial<'a> {
             datagrams: totals.sent,
             refused: totals.refused,
             events: totals.events,
+            idle_turns_most: totals.idle_turns_most,
             hash: self.session.world.trace_hash(),
             counters: self.counters,
         }
@@ -388,6 +409,8 @@ impl<'a> Trial<'a> {
         let (client, server) = (self.session.client(), self.session.server());
         counters.count_stats(client.client.endpoint().stats());
         counters.count_stats(server.server.endpoint().stats());
+        counters.count(Rare::AddressChange, client.choices.saturating_sub(1));
+        counters.count(Rare::GuessReset, client.client.dropped_guesses());
         counters.count(Rare::SecretLetter, client.user.secrets());
         counters.count(Rare::TerminalAnswer, u64::from(client.tty.has_answered()));
     }
@@ -421,8 +444,8 @@ const STEP: Duration = Duration::from_millis(5);
 /// The round trip of the healed link.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// How long after the round trip of its answer a wrong guess may stay: the server waits 50 ms before it says which
-/// keys the screen answers, up to 300 ms for a frame that says so as well, and up to 250 ms between two frames.
+/// How long after the round trip of its answer a wrong guess may stay: a server says 50 ms later which keys its screen
+/// answers, or within 300 ms on the next frame, and where the path was slow a moment ago frames are up to 250 ms apart.
 const GUESS_STAYS_MAX: Duration = Duration::from_millis(600);
 
 /// Datagrams of a client in a minute without a server: what waits is said each second, in a few copies where many

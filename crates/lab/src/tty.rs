@@ -34,7 +34,7 @@ pub struct Tty {
     compared: Option<Compared>,
 }
 
-/// What was compared last, and was alike.
+/// The two pictures that were alike at the last comparison.
 #[derive(Debug)]
 struct Compared {
     painted: Screen,
@@ -87,15 +87,16 @@ impl Tty {
             return Err(format!("the client's paint asks again: {replies:?}"));
         }
         if let Answers::After(delay) = self.answers {
-            self.answer(now + delay, replies);
+            self.answer(now, delay, replies);
         }
         Ok(())
     }
 
-    fn answer(&mut self, mut at: Time, replies: Vec<u8>) {
+    fn answer(&mut self, now: Time, delay: Duration, replies: Vec<u8>) {
+        let mut at = now + delay;
         let mut rest = replies.as_slice();
         while !rest.is_empty() {
-            let whole = self.rng.happens(Chance::percent(50));
+            let whole = delay >= LATE || self.rng.happens(Chance::percent(50));
             let length =
                 if whole { rest.len() } else { self.rng.within(1, rest.len() as u64) as usize };
             let (read, left) = rest.split_at(length);
@@ -181,6 +182,10 @@ fn is_other(before: &Screen, after: &Screen, row: u16) -> bool {
 
 /// The first paint asks, and so does each after an answer that leads to another question.
 const QUESTIONS_MAX: u64 = 4;
+
+/// So late an answer comes in one read. The first octets of one that is cut there are those of a key, and a client that
+/// has waited for a second takes them for it.
+const LATE: Duration = Duration::from_secs(1);
 
 /// The longest time between two reads of one answer. A client takes an escape for a key after 50 ms.
 const READ_PAUSE: Duration = Duration::from_millis(30);

@@ -7,15 +7,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{Arrival, Machine, Outbox, Time, Transmit};
 
+use crate::address::{Family, address};
 use crate::attacker::{Attacker, Forged, Tally, VICTIM};
 use crate::link::{Delivery, Link, Oversize, Profile};
 use crate::local_clock::LocalClock;
 use crate::rng::{Chance, Rng};
+use crate::trace_hash::Trace;
 
 /// A machine together with its users: a person and a terminal, or a program on a pty.
 pub trait Node {
@@ -78,22 +80,6 @@ pub enum Notice {
     Given,
     /// Something on the way changes the address.
     None,
-}
-
-/// The family of an address.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Family {
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
-
-impl Family {
-    /// That of an address.
-    pub fn of(address: SocketAddr) -> Family {
-        if address.is_ipv4() { Family::V4 } else { Family::V6 }
-    }
 }
 
 /// A broken invariant.
@@ -227,7 +213,7 @@ impl<N: Node> World<N> {
     /// The addresses that the next node to join will have before it roams, and those after it has roamed once.
     pub fn next_addresses(&self) -> Vec<SocketAddr> {
         let node = self.hosts.len();
-        let both = |socket| [Family::V4, Family::V6].map(|family| address(node, socket, family));
+        let both = |socket| Family::ALL.map(|family| address(node, socket, family));
         [both(0), both(1)].concat()
     }
 
@@ -376,7 +362,7 @@ impl<N: Node> World<N> {
 
     /// A hash over every event and every datagram so far: equal for equal runs.
     pub fn trace_hash(&self) -> u64 {
-        self.trace.0
+        self.trace.hash()
     }
 
     fn step(&mut self) -> Result<(), Fault> {
@@ -580,7 +566,7 @@ impl<N: Node> World<N> {
     /// A new socket for both families, from which the node sends from now on.
     fn open_socket(&mut self, id: NodeId) {
         let host = &mut self.hosts[id.0];
-        for family in [Family::V4, Family::V6] {
+        for family in Family::ALL {
             self.routes.insert(address(id.0, host.sockets, family), id);
         }
         host.address = address(id.0, host.sockets, Family::V4);
@@ -622,38 +608,12 @@ enum Cause {
     Event,
 }
 
-/// Each node has a network of its own in each family; each socket and each place it roams to an address there.
-fn address(node: usize, socket: u16, family: Family) -> SocketAddr {
-    let [high, low] = socket.to_be_bytes();
-    let ip: IpAddr = match family {
-        Family::V4 => Ipv4Addr::new(10, node as u8, high, low).into(),
-        Family::V6 => Ipv6Addr::new(0xfd00, 0, 0, node as u16, 0, 0, 0, socket).into(),
-    };
-    (ip, 60_001 + (socket & 0xff)).into()
-}
-
 /// Datagrams in one drain: a message of 4 MiB in the smallest fragments (462 octets) needs 9 079.
 const DRAIN_DATAGRAMS_MAX: u32 = 16_384;
 
-/// Turns of a node in one second that moved no datagram and served no user. Timeouts that turn out to be early are
-/// some: a frame interval is 20 ms, and three clocks of the sender run at a time.
-const IDLE_TURNS_PER_SECOND_MAX: u32 = 1_000;
-
-/// FNV-1a over 64 bits (Fowler, Noll and Vo): names a run, protects nothing.
-#[derive(Debug)]
-struct Trace(u64);
-
-impl Trace {
-    fn new() -> Trace {
-        Trace(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, octets: &[u8]) {
-        for octet in octets {
-            self.0 = (self.0 ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-}
+/// Turns of a node in one second that moved no datagram and served no user. Some timeouts turn out to be early: guesses
+/// are looked at each 50 ms, a frame interval is 20 ms, and the sender has several clocks.
+const IDLE_TURNS_PER_SECOND_MAX: u32 = 250;
 
 #[cfg(test)]
 mod tests {

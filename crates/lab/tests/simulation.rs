@@ -1,22 +1,27 @@
-//! Runs two thousand sessions over hostile networks in virtual time: 165 s each of 5 keys and 20 frames a second, a
-//! hundred hours in all, by stock's policy and by ours, on both wires. No machine may spin, go backwards or exceed
-//! a limit on the way. At the end both screens are equal, and every key was delivered once and in order.
+//! Runs two thousand sessions over hostile networks in virtual time: 165 s each of 5 keys and 20 frames a second, over
+//! a hundred hours in all, by stock's policy and by ours, on both wires, with every mode of local echo. No machine may
+//! spin, go backwards, exceed a limit or paint otherwise than meant on the way. At the end both screens are equal, and
+//! every key was delivered once and in order. Of all [`Rare`](rove_lab::testing::counters::Rare) things each must have
+//! happened.
 //!
-//! A seed is a run: `SEED=17 cargo test -p rove-lab --test simulation` runs just that one.
+//! Three quarters of the seeds are always the same, and one quarter follows from the commit. A seed is a run:
+//! `SEED=17 cargo test -p rove-lab --test simulation` runs just that one.
 
 mod common;
 
+use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::say;
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::counters::Counters;
+use rove_lab::testing::rng::Rng;
 use rove_lab::testing::scenario::{BUSY, Scenario};
 use rove_lab::testing::trial::Outcome;
 
-/// Sessions in one run of the test; `SEEDS=n` runs as many.
+/// Sessions in one run of the test; `SEEDS=n` runs as many, and does not ask for rare things.
 const SEEDS: u64 = 2_000;
 
 /// One in this many runs a second time and must be the same to the bit.
@@ -34,18 +39,20 @@ fn sessions_come_through_hostile_networks() {
         assert_eq!(run(seed), Ok(outcome), "SEED={seed}: another run of this seed differs");
         return;
     }
-    let seeds = number("SEEDS").unwrap_or(SEEDS);
+    let count = number("SEEDS").unwrap_or(SEEDS);
+    let (seeds, commit) = (seeds(count), commit().unwrap_or_default());
+    say(&format!(
+        "simulation: seeds 1 to {}, and {} of commit {commit}",
+        count - count / 4,
+        count / 4
+    ));
     let clock = Clock::start();
-    let next = AtomicU64::new(1);
+    let next = AtomicUsize::new(0);
     let results = Mutex::new((Totals::default(), Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed > seeds {
-                        break;
-                    }
+                while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = run(seed).and_then(|outcome| rerun(seed, outcome));
                     let mut results = results.lock().unwrap();
                     match result {
@@ -60,26 +67,48 @@ fn sessions_come_through_hostile_networks() {
         }
     });
     let (totals, faults) = results.into_inner().unwrap();
+    say(totals.counters.to_string().trim_end());
     say(&format!("simulation: {totals} in {:.0} s of real time", clock.elapsed().as_secs_f64()));
-    say(&totals.counters.to_string());
-    assert!(faults.is_empty(), "{} of {seeds} seeds failed; first: {}", faults.len(), faults[0]);
+    assert!(faults.is_empty(), "{} of {count} seeds failed; first: {}", faults.len(), faults[0]);
     assert!(
-        totals.keys >= seeds * BUSY.as_secs() * 4,
+        totals.keys >= count * BUSY.as_secs() * 4,
         "too few keys for 5 a second: {}",
         totals.keys
     );
+    if count >= SEEDS {
+        assert_eq!(totals.counters.missing(), [], "rare things that never happened");
+        assert!(totals.simulated >= Duration::from_secs(100 * 3_600), "less than 100 hours");
+    }
+}
+
+/// This number of seeds: the same ones each time, and those of this commit.
+fn seeds(count: u64) -> Vec<u64> {
+    let fixed = count - count / 4;
+    let text = commit().unwrap_or_default();
+    // Outside a repository they are the same each time as well.
+    let digits = text.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let mut rng = Rng::new(digits.unwrap_or(0));
+    (1..=fixed).chain((fixed..count).map(|_| rng.next_u64())).collect()
+}
+
+/// The commit that is tested.
+#[allow(clippy::disallowed_methods, reason = "the commit chooses the seeds")]
+fn commit() -> Option<String> {
+    let told = Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
+    Some(String::from_utf8(told.stdout).ok()?.trim().to_owned())
 }
 
 /// A panic of a machine is a fault of its seed like any other.
 fn run(seed: u64) -> Result<Outcome, String> {
     let ran = std::panic::catch_unwind(|| Scenario::hostile(seed).run());
+    let replay = format!("SEED={seed} cargo test -p rove-lab --test simulation");
     match ran {
         Ok(Ok(outcome)) => Ok(outcome),
-        Ok(Err(fault)) => Err(format!("SEED={seed}: {fault}")),
+        Ok(Err(fault)) => Err(format!("{replay}: {fault}")),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
-            Err(format!("SEED={seed}: panic: {}", text.unwrap_or_default()))
+            Err(format!("{replay}: panic: {}", text.unwrap_or_default()))
         }
     }
 }
@@ -106,6 +135,7 @@ struct Totals {
     datagrams: u64,
     refused: u64,
     paints: u64,
+    idle_turns_most: u32,
     counters: Counters,
 }
 
@@ -118,6 +148,7 @@ impl Totals {
         self.datagrams += outcome.datagrams;
         self.refused += outcome.refused;
         self.paints += outcome.paints;
+        self.idle_turns_most = self.idle_turns_most.max(outcome.idle_turns_most);
         self.counters.add(&outcome.counters);
     }
 }
@@ -128,8 +159,14 @@ impl std::fmt::Display for Totals {
         write!(
             out,
             "{} seeds, {hours:.1} simulated hours, {} keys, {} frames, {} paints, {} datagrams \
-             ({} refused)",
-            self.seeds, self.keys, self.frames, self.paints, self.datagrams, self.refused
+             ({} refused), at most {} idle turns in a second",
+            self.seeds,
+            self.keys,
+            self.frames,
+            self.paints,
+            self.datagrams,
+            self.refused,
+            self.idle_turns_most
         )
     }
 }
