@@ -187,9 +187,14 @@ impl Counters {
 
 impl fmt::Display for Counters {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for rare in Rare::ALL {
-            writeln!(out, "{:>12} {rare:?}", self.0[rare as usize])?;
+        for line in Rare::ALL.chunks(COUNTERS_A_LINE) {
+            let counts: Vec<String> =
+                line.iter().map(|rare| format!("{rare:?} {}", self.0[*rare as usize])).collect();
+            writeln!(out, "{}", counts.join(", "))?;
         }
         Ok(())
     }
 }
+
+/// A line of them is as long as a line of a terminal.
+const COUNTERS_A_LINE: usize = 5;

@@ -47,6 +47,19 @@ fn the_gate_says_last_what_it_could_not_check() {
     assert_eq!(found.status.code(), Some(1));
 }
 
+/// Tests that the gate prints at its end what was simulated, and the command that runs a seed that failed.
+#[test]
+fn the_gate_says_last_what_was_simulated() {
+    let cargo = "case $* in *bans*) echo 'simulated: 3.0 hours'; \
+                 echo 'test x ... simulated: failed: SEED=17 cargo test'; echo other;; esac";
+    let output = deny("simulated", cargo);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let summed = said.lines().skip_while(|line| !line.contains(" passed, 0 failed"));
+    let told: Vec<&str> = summed.skip(1).collect();
+    let failed = "simulated: failed: SEED=17 cargo test";
+    assert_eq!(told, ["simulated: 3.0 hours", failed], "{said}");
+}
+
 /// A list that was made by hand is as good as the versions that it was made for.
 #[test]
 fn the_list_of_advisories_is_of_what_is_locked() {
