@@ -8,7 +8,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{lab_program, say};
+use common::{lab_program, retried, say};
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::predict::calibrate::both;
 use rove_lab::testing::predict::judge::Tally;
@@ -49,7 +49,7 @@ fn disagreement() -> Option<String> {
 #[test]
 fn stocks_rules_are_the_real_clients() {
     if let Some(first) = disagreement() {
-        say(&format!("once more: {first}"));
         assert_eq!(disagreement(), None, "and before: {first}");
+        retried("stocks_rules_are_the_real_clients", first);
     }
 }

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use common::{chosen, say};
+use common::{chosen, retried, say};
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::predict::live::{Report, Scene, hidden, play};
@@ -275,12 +275,14 @@ impl Programs {
         let mut late = Vec::new();
         for seed in 1..=3 {
             match self.play(scene, seed) {
-                Err(Fault::Late(what)) => {
-                    say(&format!("late: {what}"));
-                    late.push(what);
-                }
+                Err(Fault::Late(what)) => late.push(what),
                 Err(Fault::Seen(what)) => return Err(what),
-                Ok(report) => return Ok(report),
+                Ok(report) => {
+                    for what in late {
+                        retried("no_password_is_guessed", what);
+                    }
+                    return Ok(report);
+                }
             }
         }
         Err(late.join("\nand again: "))

@@ -63,6 +63,11 @@ pub fn not_checked(test: &str, why: impl Display) {
     say(&format!("NOT CHECKED: {test}: {}", why.trim().replace('\n', "; ")));
 }
 
+/// Says that a test in real time passed only when it was run again, and why it had not. The gate counts these lines.
+pub fn retried(test: &str, why: impl Display) {
+    say(&format!("RETRIED: {test}: {}", why.to_string().trim().replace('\n', "; ")));
+}
+
 /// Past the test harness, which keeps the words of tests that pass to itself.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
