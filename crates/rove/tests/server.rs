@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Signal;
-use visitor::{Host, is_alive, rove, wait_until};
+use visitor::{Host, Visitor, is_alive, rove, wait_until};
 
 #[test]
 fn prints_one_line_and_leaves_the_login() {
@@ -35,6 +35,24 @@ fn prints_one_line_and_leaves_the_login() {
     // Nobody is there to be told, so it ends at once.
     host.signal(Signal::TERM);
     host.wait_for_end();
+}
+
+/// What stock's server tolerates on its command line, as it was seen to (the `tolerance` vectors).
+#[test]
+fn tolerates_the_options_that_stock_does() {
+    let file = include_str!("../../ssp/tests/vectors/mosh-vectors.json");
+    let mut tried = 0;
+    for rest in file.split("\"server option ").skip(1) {
+        let option = rest.split('"').next().unwrap();
+        let option = option.split(" under ").next().unwrap().trim_end_matches(" (unknown)");
+        let words: Vec<&str> = ["new", "-p", "0"].into_iter().chain(option.split(' ')).collect();
+        let script = ["--", "sh", "-c", "echo \"seen=$MOSHX=\"; exec cat"];
+        let host = Host::start(&[&words[..], &script].concat(), &[("LC_ALL", "C.UTF-8")]);
+        let mut visitor = Visitor::new(&host);
+        visitor.wait_for("seen==");
+        tried += 1;
+    }
+    assert_eq!(tried, 3);
 }
 
 #[test]

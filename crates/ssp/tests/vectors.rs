@@ -70,6 +70,31 @@ fn instruction(fields: &Value) -> Instruction {
     }
 }
 
+/// A section that no test names is read by none.
+#[test]
+fn every_section_is_read() {
+    let vectors = vectors();
+    let readers = [
+        include_str!("vectors.rs"),
+        include_str!("../../session/src/messages.rs"),
+        include_str!("../../session/tests/captures.rs"),
+        include_str!("../../session/tests/predict_stock.rs"),
+        include_str!("../../session/tests/tolerance.rs"),
+    ];
+    for section in vectors.as_object().unwrap().keys() {
+        let read = match section.as_str() {
+            "about" => true,
+            // `term/tests/stock.rs` reads all of its own copy.
+            "emulation" => {
+                let copy = include_str!("../../term/tests/vectors/emulation.json");
+                serde_json::from_str::<Value>(copy).unwrap() == vectors[section]
+            }
+            section => readers.iter().any(|text| text.contains(&format!("\"{section}\""))),
+        };
+        assert!(read, "{section} is read by no test");
+    }
+}
+
 #[test]
 fn keys() {
     let vectors = vectors();
