@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
-use common::{lab_command, lab_program, not_checked, possible, rove_program, say};
+use common::{lab_command, lab_program, not_checked, possible, retried, rove_program};
 use rove_lab::testing::net::Net;
 use rove_lab::testing::net::scenario::Scenario;
 use rove_lab::testing::real::contender::{Contender, Kind, missing};
@@ -239,6 +239,17 @@ fn a_film_is_shot() {
     assert!(svg.matches(whole).count() >= 2, "each shows the whole command in the end: {svg}");
 }
 
+/// Floors of quick runs, in Mbit/s: half of the least that three of each gave on two lent cores beside eight to sixteen
+/// other busy processes (goodput 63.1, `-L` beside keys 77.9, a copy that comes to a shared path 7.2, both on it 82.6).
+/// Results of full runs on an idle machine are in `results/bulk*.json`.
+const GOODPUT_MIN: f64 = 31.5;
+const CARRIED_MIN: f64 = 38.9;
+const CAME_MIN: f64 = 3.6;
+const SHARED_MIN: f64 = 41.3;
+
+/// Seconds until a copy goes on after trouble: twice the most in the same runs (0.43).
+const BACK_MAX: f64 = 0.86;
+
 /// A quick run of one part of `bulk`: the rows of its first table.
 fn bulk(part: &str, file: &str, only: &str) -> Option<Vec<Vec<Value>>> {
     if !(has_networks(part) && has_ssh(part)) {
@@ -261,7 +272,10 @@ fn copies_are_measured() {
     let Some(rows) = bulk("goodput", "bulk", "rove") else { return };
     assert_eq!(rows.len(), 4, "`rove cp` and a pipe, with and without loss: {rows:?}");
     for row in &rows {
-        assert!(row[3].as_f64().unwrap() > 0.1 && row[9].as_f64().unwrap() >= 100.0, "{row:?}");
+        assert!(
+            row[3].as_f64().unwrap() >= GOODPUT_MIN && row[9].as_f64().unwrap() >= 100.0,
+            "{row:?}"
+        );
         assert!(is_weighed(row, 7), "{row:?}");
     }
     let Some(rows) = bulk("loopback", "bulk-loopback", "scp,rove") else { return };
@@ -282,7 +296,8 @@ fn keys_are_typed_beside_bulk() {
     let Some(rows) = bulk("keys", "bulk-keys", "its own -L,rove cp") else { return };
     assert_eq!(rows.len(), 3, "rove's and ssh's -L, and `rove cp`: {rows:?}");
     for row in &rows {
-        assert!(row[2].as_u64().unwrap() > 5 && row[4].as_f64().unwrap() > 0.0, "{row:?}");
+        assert!(row[2].as_u64().unwrap() > 5, "{row:?}");
+        assert!(row[4].as_f64().unwrap() >= CARRIED_MIN, "{row:?}");
     }
 }
 
@@ -292,7 +307,8 @@ fn paths_are_shared_and_trees_arrive() {
     let Some(rows) = bulk("shares", "bulk-shares", "rove cp,TCP") else { return };
     for row in &rows {
         let [theirs, ours] = [3, 4].map(|column| row[column].as_f64().unwrap());
-        assert!(theirs + ours > 0.0 && row[6].as_f64().unwrap() >= 0.5, "{row:?}");
+        assert!(theirs + ours >= SHARED_MIN && ours >= CAME_MIN, "{row:?}");
+        assert!(row[6].as_f64().unwrap() >= 0.5, "{row:?}");
     }
     let Some(rows) = bulk("files", "bulk-files", "rove") else { return };
     assert_eq!(rows.len(), 2, "{rows:?}");
@@ -309,11 +325,17 @@ fn copies_go_on_after_trouble() {
     for _ in 0..2 {
         let Some(rows) = bulk("outages", "bulk-outages", "rove") else { return };
         assert_eq!(rows.len(), 6, "{rows:?}");
-        stranded = rows.into_iter().filter(|row| !row[4].is_number()).collect();
+        let is_back = |row: &Vec<Value>| {
+            row[3] == "1 of 1" && row[5].as_f64().is_some_and(|worst| worst <= BACK_MAX)
+        };
+        let before = std::mem::take(&mut stranded);
+        stranded = rows.into_iter().filter(|row| !is_back(row)).collect();
         if stranded.is_empty() {
+            if !before.is_empty() {
+                retried("copies_go_on_after_trouble", format!("not back in time: {before:?}"));
+            }
             break;
         }
-        say(&format!("outages: not back in time: {stranded:?}"));
     }
     assert!(stranded.is_empty(), "{stranded:?}");
 }
