@@ -22,7 +22,7 @@ const FLOOD: Duration = Duration::from_secs(600);
 
 #[test]
 fn ten_minutes_of_flood_stay_within_the_rate() {
-    let flood = flooded(Peer::Stock, Size::clamped(100, 200), FLOOD);
+    let flood = flooded(Sender::stock(), Size::clamped(100, 200), 10 * server::SCREEN_RATE, FLOOD);
     let link = flood.world.link(flood.server_id, flood.client_id).unwrap().counters();
     let rate = link.delivered_bytes as f64 * 8.0 / FLOOD.as_secs_f64();
     let limit = server::SCREEN_RATE as f64;
@@ -42,8 +42,8 @@ fn ctrl_c_ends_a_flood_within_a_round_trip() {
     for (size, wire_ms) in [(Size::DEFAULT, 0), (Size::clamped(100, 200), 15)] {
         let wire = Duration::from_millis(wire_ms);
         for peer in [Peer::Stock, Peer::Rove] {
-            let mut times: Vec<Duration> = (0..15).map(|phase| ctrl_c(peer, size, phase)).collect();
-            times.sort();
+            let sender = Sender { peer, ..Sender::stock() };
+            let times = ctrl_c_times(sender, size, 10 * server::SCREEN_RATE);
             let (median, most) = (times[7], times[14]);
             say(&format!(
                 "flood: {} x {} for a {peer:?} peer, Ctrl-C shown after {} ms (median), {} ms (most)",
@@ -58,26 +58,73 @@ fn ctrl_c_ends_a_flood_within_a_round_trip() {
     }
 }
 
+/// Octets of one frame of the flood in the large window.
+const LARGE_FRAME_BYTES: u32 = 14_000;
+
+/// Half of the interrupts are answered within 50 ms more than the round trip, also over slow links, where a frame is
+/// short for its link. In the large window a frame takes 112 ms at 1 Mbit/s, and the one that is on its way is waited
+/// for; at 256 kbit/s it takes 440 ms, and nearly four are.
+#[test]
+fn ctrl_c_ends_a_flood_on_the_native_wire() {
+    let large = Size::clamped(100, 200);
+    let mut late = Vec::new();
+    for (rate, size, frames) in [
+        (256_000, Size::DEFAULT, 0),
+        (1_000_000, Size::DEFAULT, 0),
+        (10_000_000, Size::DEFAULT, 0),
+        (256_000, large, 4),
+        (1_000_000, large, 1),
+        (10_000_000, large, 0),
+    ] {
+        let frame = Duration::from_secs(8) * LARGE_FRAME_BYTES / rate;
+        let times = ctrl_c_times(Sender::native(), size, rate.into());
+        let (median, most) = (times[7], times[14]);
+        let text = format!(
+            "flood: {} kbit/s, {} x {}, native: Ctrl-C shown after {} ms (median), {} ms (most)",
+            rate / 1000,
+            size.cols,
+            size.rows,
+            median.as_millis(),
+            most.as_millis()
+        );
+        say(&text);
+        if median > RTT + Duration::from_millis(50) + frame * frames {
+            late.push(text);
+        }
+    }
+    assert!(late.is_empty(), "{late:#?}");
+}
+
+/// How long each of fifteen interrupts takes, the shortest first.
+fn ctrl_c_times(sender: Sender, size: Size, rate: u64) -> Vec<Duration> {
+    let mut times: Vec<Duration> = (0..15)
+        .map(|phase| {
+            let span = Duration::from_secs(5) + Duration::from_millis(7) * phase;
+            ctrl_c(flooded(sender.clone(), size, rate, span))
+        })
+        .collect();
+    times.sort();
+    times
+}
+
 /// How long after the key the user's terminal shows that the flood has ended.
-fn ctrl_c(peer: Peer, size: Size, phase: u32) -> Duration {
-    let mut session =
-        flooded(peer, size, Duration::from_secs(5) + Duration::from_millis(7) * phase);
+fn ctrl_c(mut session: Session) -> Duration {
     let end = session.world.now();
     session.client_mut().client.handle_keys(end, b"\x03");
     session.world.poke(session.client_id).unwrap();
     until_shown(&mut session, end, "^C")
 }
 
-/// A session whose program has been flooding for this span, over a bottleneck of ten times the rate that a screen
-/// may use, behind a queue that holds a second.
-fn flooded(peer: Peer, size: Size, span: Duration) -> Session {
+/// A session whose program has been flooding for this span, over a bottleneck of this many bits a second behind a
+/// queue that holds about a second.
+fn flooded(sender: Sender, size: Size, rate: u64, span: Duration) -> Session {
     let mut session = Session::new(&Plan {
         seed: 1,
-        sender: Sender { peer, ..Sender::stock() },
+        sender,
         kind: Kind::Endless,
         typing: Typing::Silent,
         size,
-        path: Profile::delay(RTT / 2).rate(10 * server::SCREEN_RATE, 1_000_000),
+        path: Profile::delay(RTT / 2).rate(rate, rate as usize / 10),
         usage: Usage::PLAIN,
     });
     session.world.run_until(Time::ZERO + span).unwrap();
