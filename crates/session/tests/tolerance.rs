@@ -69,7 +69,7 @@ fn unknown_fields() -> Vec<u8> {
     [8, 9, 100, 500_000_000].into_iter().flat_map(|field| octets(field, b"unknown")).collect()
 }
 
-/// An authentic peer that sends whatever it likes.
+/// A peer with the key that sends datagrams of the test's choice.
 struct Speaker {
     wire: Box<dyn Wire>,
     id: u64,
