@@ -6,7 +6,6 @@
 
 mod gate;
 mod terminal;
-#[allow(dead_code, reason = "this test has a client on a terminal")]
 mod visitor;
 
 use std::fs;

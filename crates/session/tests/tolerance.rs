@@ -2,7 +2,6 @@
 //! survive all that stock's do, take what stock's take, and go on after all else but a diff that is no message.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[allow(dead_code, reason = "this test sends datagrams of its own")]
 mod common;
 
 use std::net::SocketAddr;
