@@ -5,23 +5,20 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{self, Instant};
-use quinn::udp::UdpSocketState;
-use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, Runtime as _, SendStream,
-    TokioRuntime,
-};
+use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, TokioRuntime};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batched::BatchedSocket;
 use crate::connection::{ConnectionTask, REPLACED, transport};
 use crate::keys::{Keys, PROOF, SERVER_NAME};
 use crate::mux::{Ended, Role};
+use crate::network::{Network, System, endpoint_config};
 use crate::payload::PAYLOAD_MAX;
 use crate::shared::{HEARD_LATELY, Shared};
 use crate::{SecretMemory, Streams};
@@ -34,9 +31,6 @@ const TRY_EACH_MIN: Duration = Duration::from_millis(200);
 /// session's own datagrams show when the path is back.
 const TRY_EACH_MAX: Duration = Duration::from_secs(15);
 const TRY_SHARE: u32 = 300;
-
-/// The kernel's receive buffer that we ask for, as at the server.
-const BUFFER_BYTES: usize = 4 << 20;
 
 /// News of the path starts an attempt at once, but not sooner than this after the last: an attacker who ends
 /// each connection or moves the server's address causes no more attempts than this.
@@ -82,7 +76,8 @@ pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Co
     let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
     let link = PathHints { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let keys = Keys::new(secret, memory);
-    let carrier = Connector { shared: Arc::clone(&shared), path, keys, numbers: 0 };
+    let network = Arc::new(System);
+    let carrier = Connector { shared: Arc::clone(&shared), path, keys, numbers: 0, network };
     (Streams { shared }, link, carrier)
 }
 
@@ -147,6 +142,7 @@ pub struct Connector {
     keys: Keys,
     /// Connections on which the server has had our proof.
     numbers: u64,
+    network: Arc<dyn Network>,
 }
 
 /// The connection in use.
@@ -255,6 +251,11 @@ impl Connector {
         self.keys.tell_secrets(tell);
     }
 
+    /// Uses this network in place of the system's.
+    pub fn within(self, network: Arc<dyn Network>) -> Connector {
+        Connector { network, ..self }
+    }
+
     /// Carries the channels until the session is over. Needs a tokio runtime with I/O and time.
     pub async fn run(mut self) -> io::Result<()> {
         let config = self.config()?;
@@ -286,15 +287,14 @@ impl Connector {
                 self.shared.lose_carrier();
                 self.shared.rest();
                 let why = if live.is_none() || is_new { Why::Ready } else { Why::Channels };
-                server.and_then(|server| tries.go_on(now, server, &config, why, &self.shared))
+                server.and_then(|server| {
+                    tries.go_on(now, server, &config, why, &self.shared, &*self.network)
+                })
             };
             tokio::select! {
-                () = self.shared.news.notified() => {
-                    // Heard again, or elsewhere: no reason to wait for the next try.
-                    tries.is_urgent = true;
-                }
-                () = self.shared.work.notified() => {}
-                Some(_) = tasks.join_next() => {}
+                // A fixed order, so that a simulated run can be repeated. News, which an attacker can cause, and
+                // work come last: neither keeps a connection that has come through from being used.
+                biased;
                 Some(tried) = tries.running.join_next() => {
                     if let Ok(Some((endpoint, connection))) = tried {
                         tries.stop();
@@ -302,6 +302,12 @@ impl Connector {
                         live = self.begin(endpoint, connection, moves, &mut tasks);
                     }
                 }
+                Some(_) = tasks.join_next() => {}
+                () = self.shared.news.notified() => {
+                    // Heard again, or elsewhere: no reason to wait for the next try.
+                    tries.is_urgent = true;
+                }
+                () = self.shared.work.notified() => {}
                 () = clock::sleep_until(due.unwrap_or(now)), if due.is_some() => {}
             }
         }
@@ -418,6 +424,7 @@ impl Tries {
         config: &ClientConfig,
         why: Why,
         shared: &Shared,
+        network: &dyn Network,
     ) -> Option<Instant> {
         if !shared.mux().has_channels() {
             // A path that is down is not asked after: the session's datagrams tell when it is back.
@@ -446,17 +453,24 @@ impl Tries {
         self.is_urgent = false;
         let mut config = config.clone();
         // Made for each attempt: the route, and with it the MTU, may have changed with the network.
-        config.transport_config(Arc::new(transport(Role::Client, &shared.pace, server)));
-        self.make(now, server, config, patience);
+        config.transport_config(Arc::new(transport(Role::Client, &shared.pace, server, network)));
+        self.make(now, server, config, patience, network);
         Some(now + pause)
     }
 
-    fn make(&mut self, now: Instant, server: SocketAddr, config: ClientConfig, patience: Duration) {
+    fn make(
+        &mut self,
+        now: Instant,
+        server: SocketAddr,
+        config: ClientConfig,
+        patience: Duration,
+        network: &dyn Network,
+    ) {
         let is_usable = |(_, since, to): &(Endpoint, Instant, SocketAddr)| {
             *to == server && now - *since < PORT_LASTS
         };
         if !self.endpoint.as_ref().is_some_and(is_usable) {
-            self.endpoint = open_port(server).ok().map(|endpoint| (endpoint, now, server));
+            self.endpoint = open_port(server, network).ok().map(|endpoint| (endpoint, now, server));
         }
         let Some((endpoint, ..)) = &self.endpoint else { return };
         let endpoint = endpoint.clone();
@@ -481,22 +495,13 @@ fn try_each(down: Duration) -> Duration {
     (down / TRY_SHARE).clamp(TRY_EACH_MIN, TRY_EACH_MAX)
 }
 
-/// Opens a new socket: another port gets a new entry in every NAT on the way.
-fn open_port(server: SocketAddr) -> io::Result<Endpoint> {
-    let any: SocketAddr = match server {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    };
-    let socket = std::net::UdpSocket::bind(any)?;
-    // It gives what the administrator allows.
-    let _ =
-        UdpSocketState::new((&socket).into())?.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
-    let mut config = EndpointConfig::default();
+/// Opens a new socket.
+fn open_port(server: SocketAddr, network: &dyn Network) -> io::Result<Endpoint> {
+    let mut config = endpoint_config(network);
     // Resets would answer strangers.
-    // The server's port tells QUIC by a bit that RFC 9287 lets an end clear.
-    config.grease_quic_bit(false).min_reset_interval(RESETS_EACH);
+    config.min_reset_interval(RESETS_EACH);
     config.max_udp_payload_size(PAYLOAD_MAX).map_err(io::Error::other)?;
-    let socket = BatchedSocket::new(TokioRuntime.wrap_udp_socket(socket)?);
+    let socket = BatchedSocket::new(network.open(server)?);
     Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime))
 }
 
@@ -521,7 +526,7 @@ mod tests {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let at = socket.local_addr().unwrap();
         let runtime = Arc::new(TokioRuntime);
-        let server = Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime);
+        let server = Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime);
         let server = server.unwrap();
 
         let (streams, link, carrier) = start(&secret, SecretMemory::ORDINARY);

@@ -15,6 +15,7 @@ use crate::congestion::BulkControllerConfig;
 use crate::frame::{Frame, Head};
 use crate::keys::{PROOF, are_equal};
 use crate::mux::{Ended, Pulse, Role, Violation, Which};
+use crate::network::Network;
 use crate::payload::sizes;
 use crate::shared::Shared;
 
@@ -58,6 +59,7 @@ pub(crate) fn transport(
     role: Role,
     pace: &BulkControllerConfig,
     peer: SocketAddr,
+    network: &dyn Network,
 ) -> TransportConfig {
     let mut config = TransportConfig::default();
     let (streams, window) = match role {
@@ -83,7 +85,7 @@ pub(crate) fn transport(
         // RFC 9002 §6.2.2 has 333 ms, with which a lost first packet costs a second.
         // This makes it 0.3 s.
         .initial_rtt(Duration::from_millis(100))
-        .mtu_discovery_config(Some(sizes(peer)))
+        .mtu_discovery_config(Some(sizes(peer, network)))
         .congestion_controller_factory(Arc::new(pace.clone()))
         .ack_frequency_config(Some(acks))
         .datagram_receive_buffer_size(None);
@@ -164,6 +166,7 @@ impl ConnectionTask {
             if news {
                 let wait = *by.get_or_insert_with(|| clock::now() + TELL_WAIT);
                 tokio::select! {
+                    biased;
                     () = told => {}
                     () = clock::sleep_until(wait) => {}
                 }
@@ -300,10 +303,12 @@ impl ConnectionTask {
         let mut blocks = JoinSet::new();
         loop {
             tokio::select! {
+                // What has ended goes first, so that no run of new streams keeps it.
+                biased;
+                Some(_) = blocks.join_next() => {}
                 stream = self.connection.accept_uni() => {
                     blocks.spawn(self.clone().receive_block(stream.ok()?));
                 }
-                Some(_) = blocks.join_next() => {}
             }
         }
     }

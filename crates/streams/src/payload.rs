@@ -3,11 +3,11 @@
 //! path. Within a machine, and in networks with large frames, fewer and larger datagrams cost a
 //! fraction of the time.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 
 use quinn::MtuDiscoveryConfig;
-use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
+
+use crate::network::Network;
 
 /// The largest payload of a datagram: quinn hands over ten at a time, and ten fit into the one packet of
 /// 65,507 octets that the kernel segments by itself.
@@ -21,36 +21,24 @@ const STEP: u16 = 4;
 const MTU_USUAL: u32 = 1_500;
 
 /// The datagram sizes to probe towards a peer.
-pub(crate) fn sizes(peer: SocketAddr) -> MtuDiscoveryConfig {
+pub(crate) fn sizes(peer: SocketAddr, network: &dyn Network) -> MtuDiscoveryConfig {
     let mut sizes = MtuDiscoveryConfig::default();
-    sizes.upper_bound(payload_max(peer)).minimum_change(STEP);
+    sizes.upper_bound(payload_max(peer, network)).minimum_change(STEP);
     sizes
 }
 
 /// Octets of payload that datagrams to a peer may have.
-fn payload_max(peer: SocketAddr) -> u16 {
+fn payload_max(peer: SocketAddr, network: &dyn Network) -> u16 {
     // An IPv4-mapped address (RFC 4291 §2.5.5.2) goes out as IPv4, with the shorter header.
     let headers = if peer.ip().to_canonical().is_ipv4() { 20 + 8 } else { 40 + 8 };
-    let mtu = mtu(peer).unwrap_or(MTU_USUAL).max(MTU_USUAL);
+    let mtu = network.packet_max(peer).unwrap_or(MTU_USUAL).max(MTU_USUAL);
     u16::try_from(mtu - headers).map_or(PAYLOAD_MAX, |most| most.min(PAYLOAD_MAX))
-}
-
-/// The largest IP packet that the route to a peer takes, by the system's routing table. Sends nothing.
-fn mtu(peer: SocketAddr) -> io::Result<u32> {
-    let ip = peer.ip().to_canonical();
-    let any: IpAddr = match ip {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    let peer = if ip == peer.ip() { peer } else { SocketAddr::new(ip, peer.port()) };
-    socket.connect(peer)?;
-    Ok(if ip.is_ipv4() { ip_mtu(&socket)? } else { ipv6_mtu(&socket)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::System;
 
     #[test]
     fn what_stays_within_a_machine_comes_in_large_pieces() {
@@ -61,7 +49,7 @@ mod tests {
             ("[100::1]:9", 1_452, PAYLOAD_MAX),
             ("240.0.0.1:9", 1_472, PAYLOAD_MAX),
         ] {
-            let payload = payload_max(peer.parse().unwrap());
+            let payload = payload_max(peer.parse().unwrap(), &System);
             assert!((usual..=most).contains(&payload), "{peer}: {payload}");
         }
     }

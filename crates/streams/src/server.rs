@@ -2,30 +2,26 @@
 //! The newest one that authenticates carries the channels (`docs/streams.md` §5 and 6).
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::pin::Pin;
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use crate::clock::{self, Instant};
-use quinn::udp::{self, EcnCodepoint, RecvMeta, UdpSocketState};
-use quinn::{
-    AsyncUdpSocket, Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream,
-    ServerConfig, UdpPoller,
-};
+use quinn::{AsyncUdpSocket, Connection, Endpoint, Incoming, RecvStream, SendStream, ServerConfig};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batched::BatchedSocket;
 use crate::client::{HELLO, RESETS_EACH, VERSION};
 use crate::connection::{ConnectionTask, REPLACED, UNPROVEN, skip_address_limit, transport};
-use crate::keys::{InitialFilter, Keys, OwnIds, PROOF, are_equal};
+use crate::keys::{Keys, OwnIds, PROOF, are_equal};
 use crate::mux::{Ended, Role};
+use crate::network::{Network, System, endpoint_config};
 use crate::payload::PAYLOAD_MAX;
+pub use crate::port::Batch;
+use crate::port::{Batches, Port, SharedPort};
 use crate::shared::Shared;
 use crate::{SecretMemory, Streams};
 
@@ -45,21 +41,6 @@ const HANDSHAKES_MAX: u32 = 20;
 /// Connections whose client has not sent its proof. At the limit a new one replaces the oldest: the client
 /// counts on its newest.
 const UNPROVEN_MAX: usize = 16;
-
-/// Datagrams of one sender, read from the port in one piece.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// Their octets, one datagram after the other.
-    pub octets: Vec<u8>,
-    /// The length of each but the last, which may be shorter.
-    pub stride: usize,
-    /// The sender's address, as the port's socket reports it.
-    pub from: SocketAddr,
-    /// The local address they came to, if known.
-    pub to: Option<IpAddr>,
-    /// Their ECN mark, the two bits of the IP header.
-    pub ecn: u8,
-}
 
 /// The streams of a server before their client has asked for any: no task runs yet.
 #[derive(Debug)]
@@ -96,22 +77,6 @@ pub struct QuicInbox {
     sender: mpsc::Sender<Batch>,
     /// Octets waiting in the inbox.
     waiting: Arc<AtomicUsize>,
-}
-
-/// The other end of a [`QuicInbox`].
-struct Batches {
-    receiver: mpsc::Receiver<Batch>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Batches {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Batch>> {
-        let batch = self.receiver.poll_recv(cx);
-        if let Poll::Ready(Some(batch)) = &batch {
-            self.waiting.fetch_sub(batch.octets.len(), Ordering::Relaxed);
-        }
-        batch
-    }
 }
 
 impl QuicInbox {
@@ -161,18 +126,26 @@ impl Acceptor {
     /// Carries the channels until the session is over. `port` is a clone of the session's socket, which the
     /// driver reads. Needs a tokio runtime with I/O and time.
     pub async fn run(self, port: UdpSocket) -> io::Result<()> {
+        self.run_within(Arc::new(System), Arc::new(Port::new(port)?)).await
+    }
+
+    /// The same in this network. It only sends by `port`: what arrives comes by the inbox.
+    pub async fn run_within(
+        self,
+        network: Arc<dyn Network>,
+        port: Arc<dyn AsyncUdpSocket>,
+    ) -> io::Result<()> {
         let Acceptor { shared, batches, keys } = self;
         let config = config(&keys)?;
-        let endpoint = open(port, batches, &keys, config.clone())?;
-        let mut visits = Admissions::new(keys, config, Arc::clone(&shared), clock::now());
+        let endpoint = open(port, &*network, batches, &keys, config.clone())?;
+        let began = clock::now();
+        let mut visits = Admissions::new(keys, config, Arc::clone(&shared), network, began);
         let mut current = Current::default();
         let mut carried = JoinSet::new();
         while shared.mux().ended().is_none() {
             tokio::select! {
-                incoming = endpoint.accept() => match incoming {
-                    Some(incoming) => visits.receive(incoming),
-                    None => break,
-                },
+                // A fixed order, so that a simulated run can be repeated. What strangers can cause comes last.
+                biased;
                 Some(visit) = visits.running.join_next() => {
                     if let Ok(Some(proven)) = visit
                         && let Some(carry) = current.take_over(proven, &shared)
@@ -182,6 +155,10 @@ impl Acceptor {
                 }
                 Some(_) = carried.join_next() => {}
                 () = shared.news.notified() => {}
+                incoming = endpoint.accept() => match incoming {
+                    Some(incoming) => visits.receive(incoming),
+                    None => break,
+                },
             }
         }
         endpoint.close(REPLACED, b"");
@@ -202,25 +179,23 @@ fn config(keys: &Keys) -> io::Result<ServerConfig> {
 }
 
 fn open(
-    port: UdpSocket,
+    port: Arc<dyn AsyncUdpSocket>,
+    network: &dyn Network,
     batches: Batches,
     keys: &Keys,
     config: ServerConfig,
 ) -> io::Result<Endpoint> {
-    let mut endpoint_config = EndpointConfig::default();
+    let mut endpoint_config = endpoint_config(network);
     let ids = keys.clone();
     endpoint_config
-        // The port tells QUIC by this bit, which RFC 9287 lets an end clear.
-        .grease_quic_bit(false)
         // The filter recognizes these ids by the secret, without a table of connections.
         .cid_generator(move || Box::new(OwnIds(ids.clone())))
         // Else an attacker who repeats packets of an old connection gets an answer to each.
         .min_reset_interval(RESETS_EACH)
         .max_udp_payload_size(PAYLOAD_MAX)
         .map_err(io::Error::other)?;
-    let port = Port::new(port, batches, keys.clone())?;
     let runtime = Arc::new(quinn::TokioRuntime);
-    let port = BatchedSocket::new(Arc::new(port));
+    let port = BatchedSocket::new(Arc::new(SharedPort::new(port, batches, keys.clone())));
     Endpoint::new_with_abstract_socket(endpoint_config, Some(config), port, runtime)
 }
 
@@ -260,6 +235,7 @@ struct Admissions {
     keys: Keys,
     config: ServerConfig,
     shared: Arc<Shared>,
+    network: Arc<dyn Network>,
     /// The number of the newest that we admitted. One that is not above it is a repetition, by the client or
     /// by an attacker who replays it.
     newest: Option<u64>,
@@ -270,10 +246,16 @@ struct Admissions {
 }
 
 impl Admissions {
-    fn new(keys: Keys, config: ServerConfig, shared: Arc<Shared>, now: Instant) -> Admissions {
+    fn new(
+        keys: Keys,
+        config: ServerConfig,
+        shared: Arc<Shared>,
+        network: Arc<dyn Network>,
+        now: Instant,
+    ) -> Admissions {
         let handshakes = Handshakes { left: HANDSHAKES_MAX, since: now };
         let (running, handles) = (JoinSet::new(), VecDeque::new());
-        Admissions { keys, config, shared, newest: None, handshakes, running, handles }
+        Admissions { keys, config, shared, network, newest: None, handshakes, running, handles }
     }
 
     fn receive(&mut self, incoming: Incoming) {
@@ -291,7 +273,8 @@ impl Admissions {
         }
         let mut config = self.config.clone();
         let peer = incoming.remote_address();
-        config.transport_config(Arc::new(transport(Role::Server, &self.shared.pace, peer)));
+        let transport = transport(Role::Server, &self.shared.pace, peer, &*self.network);
+        config.transport_config(Arc::new(transport));
         self.handles.push_back(self.running.spawn(serve(incoming, config, self.keys.clone())));
     }
 
@@ -367,146 +350,9 @@ async fn hear_out(connection: &Connection, keys: &Keys) -> Option<(u64, SendStre
     Some((number, send, receive))
 }
 
-/// The session's port as quinn uses it: it writes directly and reads from the inbox.
-///
-/// The runtime watches the port only while it is full: else each of the session's datagrams would wake it.
-struct Port {
-    socket: UdpSocket,
-    state: UdpSocketState,
-    /// A clone of the socket, watched since a write found no room.
-    full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
-    batches: Mutex<(Batches, InitialFilter)>,
-}
-
-impl Port {
-    fn new(socket: UdpSocket, batches: Batches, keys: Keys) -> io::Result<Port> {
-        let state = UdpSocketState::new((&socket).into())?;
-        // A full port must not block the thread that carries all streams.
-        socket.set_nonblocking(true)?;
-        let batches = Mutex::new((batches, InitialFilter::new(keys)));
-        Ok(Port { socket, state, full: Mutex::new(None), batches })
-    }
-
-    fn full(&self) -> MutexGuard<'_, Option<Arc<tokio::net::UdpSocket>>> {
-        self.full.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn watch(&self) -> io::Result<()> {
-        let mut full = self.full();
-        if full.is_none() {
-            let handle = tokio::net::UdpSocket::from_std(self.socket.try_clone()?)?;
-            *full = Some(Arc::new(handle));
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Port").field("socket", &self.socket).finish_non_exhaustive()
-    }
-}
-
-impl AsyncUdpSocket for Port {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Poller { port: self, waiting: None })
-    }
-
-    fn try_send(&self, transmit: &udp::Transmit<'_>) -> io::Result<()> {
-        let sent = self.state.send((&self.socket).into(), transmit);
-        if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            self.watch()?;
-        }
-        sent
-    }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        bufs: &mut [IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
-        let (batches, door) = &mut *batches;
-        let mut count = 0;
-        for (buf, meta) in bufs.iter_mut().zip(meta) {
-            let batch = match batches.poll(cx) {
-                Poll::Ready(Some(batch)) => batch,
-                // The session is over; whoever carries it sees that elsewhere.
-                Poll::Ready(None) | Poll::Pending if count == 0 => return Poll::Pending,
-                Poll::Ready(None) | Poll::Pending => break,
-            };
-            // `chunks` panics at 0.
-            let stride = batch.stride.max(1);
-            let mut len = 0;
-            for datagram in batch.octets.chunks(stride) {
-                let end = len + datagram.len();
-                // A datagram beyond the buffer counts as lost, and QUIC repairs that.
-                if door.admits(datagram) && end <= buf.len() {
-                    buf[len..end].copy_from_slice(datagram);
-                    len = end;
-                }
-            }
-            *meta = RecvMeta {
-                addr: batch.from,
-                len,
-                stride,
-                ecn: EcnCodepoint::from_bits(batch.ecn),
-                dst_ip: batch.to,
-            };
-            count += 1;
-        }
-        Poll::Ready(Ok(count))
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.state.max_gso_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.state.gro_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.state.may_fragment()
-    }
-}
-
-/// Waits for room to write, for one connection.
-struct Poller {
-    port: Arc<Port>,
-    waiting: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>>,
-}
-
-impl fmt::Debug for Poller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Poller").field(&self.port).finish()
-    }
-}
-
-impl UdpPoller for Poller {
-    fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Poller { port, waiting } = self.get_mut();
-        if waiting.is_none() {
-            let Some(full) = port.full().clone() else { return Poll::Ready(Ok(())) };
-            *waiting = Some(Box::pin(async move { full.writable().await }));
-        }
-        let Some(room) = waiting else { return Poll::Ready(Ok(())) };
-        let room = ready!(room.as_mut().poll(cx));
-        *waiting = None;
-        // Others find out by themselves.
-        *port.full() = None;
-        Poll::Ready(room)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use quinn::{ClientConfig, ConnectionError};
+    use quinn::{ClientConfig, ConnectionError, EndpointConfig};
 
     use super::*;
     use crate::keys::SERVER_NAME;
@@ -562,33 +408,14 @@ mod tests {
         assert_eq!(close.error_code, UNPROVEN);
     }
 
-    /// A port with room again wakes every waiting writer, and then is watched no more.
-    #[tokio::test]
-    async fn all_who_wait_for_room_are_told() {
-        let (_streams, _lane, carrier) = Dormant::new(&[7; 32], SecretMemory::ORDINARY).start();
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = Arc::new(Port::new(socket, carrier.batches, carrier.keys).unwrap());
-        let mut pollers = [(); 3].map(|()| Arc::clone(&port).create_io_poller());
-        port.watch().unwrap();
-        // The runtime has not looked at the port yet.
-        let mut cx = Context::from_waker(std::task::Waker::noop());
-        assert!(
-            pollers.iter_mut().all(|poller| poller.as_mut().poll_writable(&mut cx).is_pending())
-        );
-        for poller in &mut pollers {
-            let room = std::future::poll_fn(|cx| poller.as_mut().poll_writable(cx));
-            clock::within(Duration::from_secs(60), room).await.unwrap().unwrap();
-        }
-        assert!(port.full().is_none());
-    }
-
     /// The server ignores a replay of the client's first packet, also after other connections.
     #[test]
     fn each_try_is_let_in_once() {
         let began = clock::now();
         let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let config = config(&keys).unwrap();
-        let mut visits = Admissions::new(keys, config, Shared::new(Role::Server), began);
+        let (shared, network) = (Shared::new(Role::Server), Arc::new(System));
+        let mut visits = Admissions::new(keys, config, shared, network, began);
         for (number, admitted) in [
             (None, false),
             (Some(0), true),

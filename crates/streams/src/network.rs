@@ -1,0 +1,71 @@
+//! The system under the streams: sockets, the routing table, chance. A simulation in virtual time puts
+//! another in its place, and all that is above it runs unchanged.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use quinn::udp::UdpSocketState;
+pub use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
+pub use quinn::{AsyncUdpSocket, UdpPoller};
+use quinn::{EndpointConfig, Runtime as _, TokioRuntime};
+use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
+
+/// The kernel's receive buffer that we ask for, as at the server.
+const BUFFER_BYTES: usize = 4 << 20;
+
+/// What the connections of one end need of the system.
+pub trait Network: fmt::Debug + Send + Sync {
+    /// A client's new socket for datagrams to this server. Another port gets a new entry in every NAT on the way.
+    fn open(&self, server: SocketAddr) -> io::Result<Arc<dyn AsyncUdpSocket>>;
+
+    /// The largest IP packet that the route to a peer takes, in octets. Sends nothing.
+    fn packet_max(&self, peer: SocketAddr) -> io::Result<u32>;
+
+    /// The seed of a new endpoint's chances: numbers of packets that are left out, the order of transport
+    /// parameters. `None` takes the system's. The secrets of TLS never come from it.
+    fn seed(&self) -> Option<[u8; 32]>;
+}
+
+/// The machine's own network.
+#[derive(Debug)]
+pub(crate) struct System;
+
+impl Network for System {
+    fn open(&self, server: SocketAddr) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        let any: SocketAddr = match server {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        let state = UdpSocketState::new((&socket).into())?;
+        // It gives what the administrator allows.
+        let _ = state.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
+        TokioRuntime.wrap_udp_socket(socket)
+    }
+
+    fn packet_max(&self, peer: SocketAddr) -> io::Result<u32> {
+        let ip = peer.ip().to_canonical();
+        let any: IpAddr = match ip {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = UdpSocket::bind((any, 0))?;
+        let peer = if ip == peer.ip() { peer } else { SocketAddr::new(ip, peer.port()) };
+        socket.connect(peer)?;
+        Ok(if ip.is_ipv4() { ip_mtu(&socket)? } else { ipv6_mtu(&socket)? })
+    }
+
+    fn seed(&self) -> Option<[u8; 32]> {
+        None
+    }
+}
+
+/// The settings of an endpoint in this network, for both roles.
+pub(crate) fn endpoint_config(network: &dyn Network) -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    // The server's port tells QUIC by a bit that RFC 9287 lets an end clear.
+    config.grease_quic_bit(false).rng_seed(network.seed());
+    config
+}
