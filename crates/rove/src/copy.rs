@@ -25,6 +25,7 @@ mod target;
 mod transfer_error;
 mod walk;
 pub(crate) mod watch;
+pub(crate) mod workers;
 
 pub use self::service::serve;
 pub use self::target::Expected;

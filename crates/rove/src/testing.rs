@@ -24,6 +24,7 @@ pub mod copy {
     pub use crate::copy::order::{Links, Order, Receive};
     pub use crate::copy::transfer::{receive, send};
     pub use crate::copy::watch::{Tally, Watch};
+    pub use crate::copy::workers::Workers;
     pub use crate::copy::{Expected, Sources, serve};
 
     pub mod client {

@@ -19,6 +19,7 @@ use crate::copy::transfer;
 use crate::copy::transfer_error::TransferError;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
+use crate::copy::workers::Workers;
 use crate::failure::Failure;
 use crate::os::clock::Clock;
 use crate::os::files::umask;
@@ -135,6 +136,7 @@ impl Plan {
             expected: self.sources.iter().map(|source| Expected::of(source)).collect(),
             umask: umask(),
             disk: Disk::default(),
+            workers: Workers::Threads,
         }
     }
 }
@@ -243,7 +245,9 @@ async fn send(
     let sources =
         Sources { paths: plan.sources.clone(), recursive: plan.receive.recursive, patterns: false };
     let is_heard = || streams.is_heard();
-    let over = transfer::send(channel.split(), sources, plan.limit, is_heard, watch).await;
+    let over =
+        transfer::send(channel.split(), sources, plan.limit, is_heard, watch, Workers::Threads)
+            .await;
     let host = name.to_owned();
     match over {
         outgoing::Over::Complete => Ok(()),

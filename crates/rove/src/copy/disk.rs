@@ -29,18 +29,39 @@ struct Faults {
     fails: Range<u64>,
     errno: Errno,
     user: Option<u32>,
+    /// Octets that may still be written.
+    room: AtomicU64,
+}
+
+impl Faults {
+    fn none() -> Faults {
+        let (calls, room) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        Faults { calls, fails: 0..0, errno: Errno::IO, user: None, room }
+    }
+
+    /// Takes room for these octets. Returns for how many of them there is any.
+    fn take_room(&self, octets: usize) -> usize {
+        let room = self.room.load(Ordering::Relaxed);
+        let taken = room.min(octets as u64);
+        self.room.store(room - taken, Ordering::Relaxed);
+        taken as usize
+    }
 }
 
 impl Disk {
     /// A disk on which the calls of these numbers, from 0, fail with `errno`; for tests.
     pub fn failing(fails: Range<u64>, errno: Errno) -> Disk {
-        Disk::with(Faults { calls: AtomicU64::new(0), fails, errno, user: None })
+        Disk::with(Faults { fails, errno, ..Faults::none() })
     }
 
     /// A disk that gives every new file to this user, as CIFS and NFS may; for tests that root runs.
     pub fn owned_by(user: u32) -> Disk {
-        let (calls, fails, errno) = (AtomicU64::new(0), 0..0, Errno::IO);
-        Disk::with(Faults { calls, fails, errno, user: Some(user) })
+        Disk::with(Faults { user: Some(user), ..Faults::none() })
+    }
+
+    /// A disk that is full after this many octets; for tests.
+    pub fn with_room(octets: u64) -> Disk {
+        Disk::with(Faults { room: octets.into(), ..Faults::none() })
     }
 
     fn with(faults: Faults) -> Disk {
@@ -78,7 +99,9 @@ impl Disk {
     pub fn write(&self, file: BorrowedFd<'_>, mut data: &[u8], mut offset: u64) -> io::Result<()> {
         self.call()?;
         while !data.is_empty() {
-            match rustix::io::pwrite(file, data, offset) {
+            let room =
+                self.faults.as_ref().map_or(data.len(), |faults| faults.take_room(data.len()));
+            match rustix::io::pwrite(file, &data[..room], offset) {
                 Ok(0) => return Err(Errno::NOSPC.into()),
                 Ok(written) => {
                     data = &data[written..];

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::Stat;
+use tokio::sync::Notify;
 
 use crate::copy::message::{Message, Outcome, shown};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
@@ -49,17 +50,17 @@ impl Listed {
     }
 }
 
-/// The state that the three threads share.
+/// The state that the three workers share.
 pub(crate) struct Outgoing<'a> {
     pub(crate) state: Mutex<State>,
-    pub(crate) changed: Condvar,
+    pub(crate) changed: Notify,
     pub(crate) roots: Roots,
     pub(crate) watch: &'a Watch,
 }
 
 impl Outgoing<'_> {
     pub(crate) fn new(watch: &Watch) -> Outgoing<'_> {
-        let (state, changed, roots) = (Mutex::default(), Condvar::new(), Roots::default());
+        let (state, changed, roots) = (Mutex::default(), Notify::new(), Roots::default());
         Outgoing { state, changed, roots, watch }
     }
 
@@ -72,8 +73,13 @@ impl Outgoing<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Waits for a change of the state, if `waits` says of the state as it is that there is a reason to.
+    pub(crate) async fn wait_if(&self, waits: impl Fn(&State) -> bool) {
+        // Made before the question, so that no change is missed.
+        let changed = self.changed.notified();
+        if waits(&self.lock()) {
+            changed.await;
+        }
     }
 
     /// Keeps the first reason to stop, except the end of the connection: a receiver that sends its reason
@@ -84,29 +90,27 @@ impl Outgoing<'_> {
             state.over = Some(over);
         }
         drop(state);
-        self.changed.notify_all();
+        self.changed.notify_waiters();
     }
 
     /// Adds a file once there is room.
-    pub(crate) fn admit(
+    pub(crate) async fn admit(
         &self,
         index: u32,
         held: Listed,
         size: u64,
         out: &mut Outbox,
     ) -> Result<(), Over> {
-        let mut state = self.lock();
-        while state.held.len() >= FILES_MAX && state.over.is_none() {
-            drop(state);
-            out.flush()?;
-            state = self.lock();
-            if state.held.len() >= FILES_MAX && state.over.is_none() {
-                state = self.wait(state);
-            }
+        let is_full = |state: &State| state.held.len() >= FILES_MAX && state.over.is_none();
+        while is_full(&self.lock()) {
+            out.flush().await?;
+            self.wait_if(is_full).await;
         }
+        let mut state = self.lock();
         if state.over.is_some() {
             return Err(Over::Ended);
         }
+        // Only the walker adds files, so there is still room.
         state.held.insert(index, held);
         drop(state);
         self.watch.list(size);
@@ -118,17 +122,17 @@ impl Outgoing<'_> {
     }
 
     /// Reports a file that cannot be sent to the users of both ends.
-    pub(crate) fn trouble(&self, path: &[u8], why: &str, out: &mut Outbox) -> io::Result<()> {
+    pub(crate) async fn trouble(&self, path: &[u8], why: &str, out: &mut Outbox) -> io::Result<()> {
         let line = line(path, why);
-        out.send(&Message::Trouble(line.as_bytes()))?;
+        out.send(&Message::Trouble(line.as_bytes())).await?;
         self.watch.trouble(line);
         Ok(())
     }
 
     /// Hears the receiver until the copy is over.
-    pub(crate) fn hear(&self, mut inbox: Inbox) -> Over {
+    pub(crate) async fn hear(&self, mut inbox: Inbox) -> Over {
         loop {
-            match inbox.hear() {
+            match inbox.hear().await {
                 Ok(Message::Ask { index, lengths }) => {
                     let mut state = self.lock();
                     match state.held.get_mut(&index) {
@@ -161,7 +165,7 @@ impl Outgoing<'_> {
                 Err(Broken::Silent) => {}
                 Err(Broken::Ended) => return Over::Ended,
             }
-            self.changed.notify_all();
+            self.changed.notify_waiters();
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::copy::hashed::Hashed;
 use crate::copy::message::{MARKS_MAX, Mark, Times};
 use crate::copy::name::Name;
 use crate::copy::watch::Watch;
+use crate::copy::workers::Workers;
 use crate::os::files::open_at;
 
 /// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
@@ -178,8 +179,9 @@ fn open_regular(directory: BorrowedFd<'_>, name: &[u8]) -> Option<(OwnedFd, Stat
 impl Part {
     /// Opens the part of a file, to continue at `offset`: 0 for a new start, or a mark of the part that was
     /// `seen`. `owner` is its future owner.
-    pub(super) fn open(
+    pub(super) async fn open(
         disk: &Disk,
+        workers: Workers,
         directory: &Arc<OwnedFd>,
         name: &Name,
         offset: u64,
@@ -187,7 +189,7 @@ impl Part {
         owner: Option<(u32, u32)>,
     ) -> io::Result<Part> {
         let part_name = name.part();
-        let (file, stat) = open_locked(disk, directory.as_fd(), &part_name, owner)?;
+        let (file, stat) = open_locked(disk, workers, directory.as_fd(), &part_name, owner).await?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if offset > 0 && seen != Some(Seen::of(&stat)) {
             return Err(io::Error::other("another copy has written to it meanwhile"));
@@ -338,8 +340,9 @@ fn end(at: u64, length: u64) -> io::Result<u64> {
 
 /// Opens or makes a part and locks it against other copies. The lock ends with the process, or when the file
 /// is closed.
-fn open_locked(
+async fn open_locked(
     disk: &Disk,
+    workers: Workers,
     directory: BorrowedFd<'_>,
     name: &[u8],
     owner: Option<(u32, u32)>,
@@ -375,7 +378,7 @@ fn open_locked(
             }
         }
         if lock(&file)? == Lock::Held {
-            std::thread::park_timeout(LOCK_PAUSE);
+            workers.pause(LOCK_PAUSE).await;
             continue;
         }
         // Whoever had the lock may have given the file its final name: then it is no part any more.
@@ -447,6 +450,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::copy::workers::wait;
 
     /// A part not fully on the disk is removed, but not a file that replaced it meanwhile.
     #[test]
@@ -461,7 +465,9 @@ mod tests {
             let directory = rustix::fs::open(&place, flags, Mode::empty()).unwrap();
             let disk = Disk::failing(SYNC..SYNC + 1, Errno::IO);
             let name = Name::new(b"f").unwrap();
-            let mut part = Part::open(&disk, &Arc::new(directory), &name, 0, None, None).unwrap();
+            let directory = Arc::new(directory);
+            let part = Part::open(&disk, Workers::Threads, &directory, &name, 0, None, None);
+            let mut part = wait(part).unwrap();
             part.write(&disk, b"ours").unwrap();
             let path = place.join(".f.rove-part");
             if is_replaced {

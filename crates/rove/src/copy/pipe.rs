@@ -1,4 +1,4 @@
-//! Connects a channel with the threads that read and write files: octets pass in pieces through
+//! Connects a channel with the workers that read and write files: octets pass in pieces through
 //! short queues, so that network and disk work at the same time and neither runs ahead.
 
 use std::io;
@@ -73,8 +73,9 @@ async fn bring(
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         let read = tokio::select! {
-            read = reader.read_buf(&mut piece) => read,
+            biased;
             () = to_inbox.closed() => return,
+            read = reader.read_buf(&mut piece) => read,
             () = clock::sleep(SILENCE) => {
                 // An empty piece says so, once.
                 if std::mem::replace(&mut was_heard, is_heard()) && !was_heard {
@@ -136,12 +137,12 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// Waits for the next message.
-    pub(crate) fn hear(&mut self) -> Result<Message<'_>, Broken> {
-        Ok(self.hear_octets()?.0)
+    pub(crate) async fn hear(&mut self) -> Result<Message<'_>, Broken> {
+        Ok(self.hear_octets().await?.0)
     }
 
     /// Waits for the next message, and returns it with its octets.
-    pub(crate) fn hear_octets(&mut self) -> Result<(Message<'_>, &[u8]), Broken> {
+    pub(crate) async fn hear_octets(&mut self) -> Result<(Message<'_>, &[u8]), Broken> {
         let length = loop {
             if let Some(length) = self.parser.extent(&self.bytes[self.at..])? {
                 break length;
@@ -149,7 +150,7 @@ impl Inbox {
             if std::mem::take(&mut self.is_silent) {
                 return Err(Broken::Silent);
             }
-            let piece = self.pieces.blocking_recv().ok_or(Broken::Ended)?;
+            let piece = self.pieces.recv().await.ok_or(Broken::Ended)?;
             self.take(piece);
         };
         let octets = &self.bytes[self.at..self.at + length];
@@ -201,46 +202,46 @@ impl Clone for Outbox {
 
 impl Outbox {
     /// Adds a message, to be sent at the next [`Outbox::flush`] or once enough have gathered.
-    pub(crate) fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
+    pub(crate) async fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
         message.encode(&mut self.gathered);
         match self.gathered.len() >= GATHERED_BYTES {
-            true => self.flush(),
+            true => self.flush().await,
             false => Ok(()),
         }
     }
 
     /// Adds a data message with its header, behind the gathered ones.
-    pub(crate) fn send_data(&mut self, framed: Vec<u8>) -> io::Result<()> {
+    pub(crate) async fn send_data(&mut self, framed: Vec<u8>) -> io::Result<()> {
         assert!(framed.len() <= HEADER_BYTES + DATA_BYTES_MAX, "data is cut to its limit");
         if framed.len() + self.gathered.len() < GATHERED_BYTES {
             self.gathered.extend_from_slice(&framed);
             return Ok(());
         }
-        self.flush()?;
-        self.pass(framed)
+        self.flush().await?;
+        self.pass(framed).await
     }
 
     /// Adds the octets of a message, or of the next piece of a data message, as they came.
-    pub(crate) fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
+    pub(crate) async fn pass_on(&mut self, octets: &[u8]) -> io::Result<()> {
         self.gathered.extend_from_slice(octets);
         match self.gathered.len() >= GATHERED_BYTES {
-            true => self.flush(),
+            true => self.flush().await,
             false => Ok(()),
         }
     }
 
     /// Sends the gathered messages; waits while the network is behind.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
         if self.gathered.is_empty() {
             return Ok(());
         }
         let gathered = std::mem::take(&mut self.gathered);
-        self.pass(gathered)
+        self.pass(gathered).await
     }
 
-    fn pass(&self, piece: Vec<u8>) -> io::Result<()> {
+    async fn pass(&self, piece: Vec<u8>) -> io::Result<()> {
         self.queued.fetch_add(piece.len() as u64, Ordering::Relaxed);
-        self.out.blocking_send(piece).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.out.send(piece).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// The counter of octets that wait for the network, in all outboxes.
@@ -257,6 +258,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::workers::wait;
 
     /// The reader reports the other end's silence, also when it was found while polling for more.
     #[test]
@@ -273,17 +275,17 @@ mod tests {
             if looks_first {
                 assert!(!inbox.is_ready());
             }
-            assert!(matches!(inbox.hear(), Err(Broken::Silent)), "{looks_first}");
+            assert!(matches!(wait(inbox.hear()), Err(Broken::Silent)), "{looks_first}");
             to_inbox.try_send(rest.to_vec()).unwrap();
             assert!(inbox.is_ready());
-            assert!(matches!(inbox.hear(), Ok(Message::Listed)), "{looks_first}");
+            assert!(matches!(wait(inbox.hear()), Ok(Message::Listed)), "{looks_first}");
         }
         // What comes after a silence ends it.
         to_inbox.try_send(Vec::new()).unwrap();
         to_inbox.try_send(whole.clone()).unwrap();
         assert!(inbox.is_ready());
-        assert!(matches!(inbox.hear(), Ok(Message::Listed)));
+        assert!(matches!(wait(inbox.hear()), Ok(Message::Listed)));
         drop(to_inbox);
-        assert!(matches!(inbox.hear(), Err(Broken::Ended)));
+        assert!(matches!(wait(inbox.hear()), Err(Broken::Ended)));
     }
 }

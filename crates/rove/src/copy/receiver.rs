@@ -1,7 +1,7 @@
 //! Receives the files: decides where everything goes, asks by number for the entries it takes, and
 //! trusts nothing from the sender.
 //!
-//! One thread hears the sender and writes; a few others sync finished files, so that many small
+//! One worker hears the sender and writes; a few others sync finished files, so that many small
 //! ones share the disk's waits.
 
 mod awaited;
@@ -13,10 +13,9 @@ mod link;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
 
 use rustix::fs::Mode;
+use tokio::sync::mpsc::{Sender, channel};
 
 use crate::copy::disk::{Disk, reason};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
@@ -26,6 +25,7 @@ use crate::copy::part::{Part, Seen, agreed, changed};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{Expected, NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
+use crate::copy::workers::Workers;
 use awaited::{Awaited, Current, Wanted};
 use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
@@ -44,6 +44,8 @@ pub struct Job {
     pub umask: u32,
     /// The disk to write with.
     pub disk: Disk,
+    /// Where the work is done.
+    pub workers: Workers,
 }
 
 /// Why a receiver stops.
@@ -65,17 +67,17 @@ pub(crate) fn check(job: &Job) -> Result<(), TargetError> {
 }
 
 /// Receives until everything that the sender lists is in its place or has failed.
-pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
+pub(crate) async fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
     let target = match Target::open(&job.target, &job.receive) {
         Ok(target) => target,
         Err(error) => {
             let why = error.to_string();
-            let _ = out.send(&Message::Fatal(why.as_bytes()));
-            let _ = out.flush();
+            let _ = out.send(&Message::Fatal(why.as_bytes())).await;
+            let _ = out.flush().await;
             return Over::Failed(why);
         }
     };
-    let (finish, jobs) = sync_channel(FINISHED_MAX);
+    let (finish, jobs) = channel(FINISHED_MAX);
     let shared = Shared::new(jobs, &job.disk, watch, &target);
     let mut receiver = Receiver {
         job,
@@ -88,23 +90,18 @@ pub(crate) fn receive(job: &Job, inbox: Inbox, mut out: Outbox, watch: &Watch) -
         is_listed: false,
         current: Current::None,
     };
-    thread::scope(|scope| {
-        let finishers: Vec<_> = (0..FINISHERS)
-            .map(|_| {
-                let out = receiver.out.clone();
-                scope.spawn(|| shared.finish_files(out))
-            })
-            .collect();
-        let heard = receiver.hear(inbox, &finish);
-        // The threads end once they have finished everything.
+    let finishers = (0..FINISHERS).map(|_| shared.finish_files(receiver.out.clone())).collect();
+    let hearing = async {
+        let heard = receiver.hear(inbox, &finish).await;
+        // The finishers end once they have finished everything.
         drop(finish);
-        for finisher in finishers {
-            if finisher.join().is_err() {
-                let _ = shared.stop.set("a fault in rove kept a file from its place".to_owned());
-            }
-        }
-        receiver.close(heard)
-    })
+        heard
+    };
+    let (heard, finished) = job.workers.join(hearing, finishers).await;
+    if finished.is_none() {
+        let _ = shared.stop.set("a fault in rove kept a file from its place".to_owned());
+    }
+    receiver.close(heard).await
 }
 
 struct Receiver<'a> {
@@ -132,42 +129,42 @@ fn malformed() -> Over {
 
 impl Receiver<'_> {
     /// Hears the sender until every listed entry is in place or has failed.
-    fn hear(&mut self, mut inbox: Inbox, finish: &SyncSender<Finished>) -> Result<(), Over> {
+    async fn hear(&mut self, mut inbox: Inbox, finish: &Sender<Finished>) -> Result<(), Over> {
         let mut unpacked = vec![0; DATA_BYTES_MAX];
         while !(self.is_listed && self.files.is_empty() && matches!(self.current, Current::None)) {
             if let Some(why) = self.shared.stop.get() {
                 return Err(Over::Failed(why.clone()));
             }
             if !inbox.is_ready() {
-                self.out.flush()?;
+                self.out.flush().await?;
             }
-            let message = match inbox.hear() {
+            let message = match inbox.hear().await {
                 Ok(message) => message,
                 Err(Broken::Ended) => return Err(Over::Ended),
                 Err(Broken::Malformed) => return Err(malformed()),
                 Err(Broken::Silent) => {
-                    self.park()?;
+                    self.park().await?;
                     continue;
                 }
             };
             match message {
-                Message::Entry(entry) => self.entry(&entry)?,
+                Message::Entry(entry) => self.entry(&entry).await?,
                 Message::Listed => {
                     self.is_listed = true;
                     self.shared.watch.listed();
                 }
-                Message::Marks { index, marks } => self.marks(index, &marks)?,
-                Message::Begin { index, offset } => self.begin(index, offset)?,
-                Message::Data(data) => self.data(data)?,
+                Message::Marks { index, marks } => self.marks(index, &marks).await?,
+                Message::Begin { index, offset } => self.begin(index, offset).await?,
+                Message::Data(data) => self.data(data).await?,
                 Message::Packed { length, block } => {
                     let room = &mut unpacked[..length as usize];
                     match lz4_flex::block::decompress_into(block, room) {
-                        Ok(got) if got == length as usize => self.data(&unpacked[..got])?,
+                        Ok(got) if got == length as usize => self.data(&unpacked[..got]).await?,
                         _ => return Err(malformed()),
                     }
                 }
-                Message::Hole(length) => self.hole(length)?,
-                Message::End(digest) => self.end(&digest, finish)?,
+                Message::Hole(length) => self.hole(length).await?,
+                Message::End(digest) => self.end(&digest, finish).await?,
                 Message::Gone { index, why } => self.gone(index, why)?,
                 Message::Trouble(text) => self.shared.watch.trouble_there(text),
                 Message::Fatal(text) => return Err(Over::Refused(shown(text))),
@@ -183,29 +180,31 @@ impl Receiver<'_> {
     }
 
     /// Finishes the directories if all went well, and reports how the copy ends.
-    fn close(&mut self, heard: Result<(), Over>) -> Over {
+    async fn close(&mut self, heard: Result<(), Over>) -> Over {
         let over = match (heard, self.shared.stop.get()) {
             (_, Some(why)) => Over::Failed(why.clone()),
             (Err(over), None) => over,
             (Ok(()), None) => {
                 let preserve = self.job.receive.preserve;
                 for line in self.target.finish(&self.job.disk, preserve) {
-                    let _ = self.out.send(&Message::Trouble(line.as_bytes()));
+                    let _ = self.out.send(&Message::Trouble(line.as_bytes())).await;
                     self.shared.watch.trouble(line);
                 }
                 Over::Complete
             }
         };
         let told = match &over {
-            Over::Complete => self.out.send(&Message::Complete),
-            Over::Failed(why) => self.out.send(&Message::Fatal(why.as_bytes())),
+            Over::Complete => self.out.send(&Message::Complete).await,
+            Over::Failed(why) => self.out.send(&Message::Fatal(why.as_bytes())).await,
             Over::Refused(_) | Over::Ended => Ok(()),
         };
-        let _ = told.and_then(|()| self.out.flush());
+        if told.is_ok() {
+            let _ = self.out.flush().await;
+        }
         over
     }
 
-    fn entry(&mut self, entry: &Entry<'_>) -> Result<(), Over> {
+    async fn entry(&mut self, entry: &Entry<'_>) -> Result<(), Over> {
         let index = self.next;
         self.next = index.checked_add(1).ok_or_else(malformed)?;
         if self.is_listed {
@@ -230,20 +229,20 @@ impl Receiver<'_> {
                 )))
             }
             Kind::Link { target } => self.link(entry, target),
-            Kind::File { size } => self.file(index, entry, size)?,
+            Kind::File { size } => self.file(index, entry, size).await?,
         };
         let why = match added {
             Ok(()) => return Ok(()),
             Err(NoDestination::Unasked(why)) => return Err(Over::Failed(why)),
             Err(NoDestination::Skipped) => {
                 self.shared.watch.skip();
-                self.out.send(&Message::Done { index, outcome: Outcome::Skipped })?;
+                self.out.send(&Message::Done { index, outcome: Outcome::Skipped }).await?;
                 return Ok(());
             }
             Err(NoDestination::Why(why)) => why,
         };
         let why = format!("{}: {why}", shown(&self.target.shown(entry)));
-        Ok(self.shared.give_up(index, why, &mut self.out)?)
+        Ok(self.shared.give_up(index, why, &mut self.out).await?)
     }
 
     /// The permissions of the source, if they are kept; else reduced by the umask.
@@ -253,7 +252,7 @@ impl Receiver<'_> {
     }
 
     /// Decides about a file and asks for it.
-    fn file(
+    async fn file(
         &mut self,
         index: u32,
         entry: &Entry<'_>,
@@ -284,11 +283,11 @@ impl Receiver<'_> {
         let shown = self.target.shown(entry);
         let state = match existing.comparable {
             None => {
-                self.out.send(&Message::Want { index, offset: 0 })?;
+                self.out.send(&Message::Want { index, offset: 0 }).await?;
                 Wanted::From(0, None)
             }
             Some((lengths, id)) => {
-                self.out.send(&Message::Ask { index, lengths: lengths.clone() })?;
+                self.out.send(&Message::Ask { index, lengths: lengths.clone() }).await?;
                 Wanted::Marks(lengths, id)
             }
         };
@@ -298,7 +297,7 @@ impl Receiver<'_> {
     }
 
     /// Compares our file with the sender's marks, and asks for the rest.
-    fn marks(&mut self, index: u32, marks: &[Mark]) -> Result<(), Over> {
+    async fn marks(&mut self, index: u32, marks: &[Mark]) -> Result<(), Over> {
         let awaited = self.files.get_mut(&index).ok_or_else(malformed)?;
         let Wanted::Marks(lengths, id) = &awaited.state else { return Err(malformed()) };
         let told = marks.iter().map(|mark| mark.length);
@@ -313,7 +312,7 @@ impl Receiver<'_> {
             self.guesses.give_back(*id);
         }
         awaited.state = Wanted::From(offset, seen);
-        Ok(self.out.send(&Message::Want { index, offset })?)
+        Ok(self.out.send(&Message::Want { index, offset }).await?)
     }
 
     /// Makes a symbolic link, in place of a file or another link.
@@ -337,7 +336,7 @@ impl Receiver<'_> {
         made.map_err(|error| NoDestination::Why(reason(&error)))
     }
 
-    fn begin(&mut self, index: u32, offset: u64) -> Result<(), Over> {
+    async fn begin(&mut self, index: u32, offset: u64) -> Result<(), Over> {
         if !matches!(self.current, Current::None) {
             return Err(malformed());
         }
@@ -351,7 +350,7 @@ impl Receiver<'_> {
         // The second of what a pattern stands for is listed with the first, and has been heard, unless more is told
         // between them than is gathered at a time.
         if let Err(error) = self.target.check(&awaited.destination) {
-            return self.fail(index, &awaited.shown, &error, None);
+            return self.fail(index, &awaited.shown, &error, None).await;
         }
         self.shared.watch.begin(&awaited.shown, offset);
         if awaited.is_in_place && offset > 0 {
@@ -363,8 +362,12 @@ impl Receiver<'_> {
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
         let directory = self.target.directory(destination.parent);
         let device = directory.as_ref().ok().and_then(|at| rustix::fs::fstat(at).ok());
-        match directory.and_then(|at| Part::open(disk, &at, &destination.name, offset, seen, owner))
-        {
+        let workers = self.job.workers;
+        let opened = match directory {
+            Ok(at) => Part::open(disk, workers, &at, &destination.name, offset, seen, owner).await,
+            Err(error) => Err(error),
+        };
+        match opened {
             Ok(part) => {
                 let hasher = Box::default();
                 self.current = Current::File { index, awaited, part, hasher };
@@ -372,34 +375,36 @@ impl Receiver<'_> {
             }
             Err(error) => {
                 let device = device.map(|stat| stat.st_dev);
-                self.fail(index, &awaited.shown, &error, device)
+                self.fail(index, &awaited.shown, &error, device).await
             }
         }
     }
 
     /// Releases the lock while the sender is silent.
-    fn park(&mut self) -> Result<(), Over> {
+    async fn park(&mut self) -> Result<(), Over> {
         let Current::File { part, .. } = &mut self.current else { return Ok(()) };
         let parked = part.park();
-        self.go_on(parked)
+        self.go_on(parked).await
     }
 
     /// Gives up the current file if the write failed.
-    fn go_on(&mut self, done: io::Result<()>) -> Result<(), Over> {
+    async fn go_on(&mut self, done: io::Result<()>) -> Result<(), Over> {
         let Err(error) = done else { return Ok(()) };
         match std::mem::replace(&mut self.current, Current::None) {
             Current::File { index, awaited, part, .. } => {
                 let device = part.device();
                 // Its lock goes before anybody hears that it failed.
                 drop(part);
-                self.fail(index, &awaited.shown, &error, device)
+                self.fail(index, &awaited.shown, &error, device).await
             }
-            Current::Same { index, awaited, .. } => self.fail(index, &awaited.shown, &error, None),
+            Current::Same { index, awaited, .. } => {
+                self.fail(index, &awaited.shown, &error, None).await
+            }
             Current::None | Current::Unwanted { .. } => Ok(()),
         }
     }
 
-    fn fail(
+    async fn fail(
         &mut self,
         index: u32,
         path: &[u8],
@@ -407,10 +412,10 @@ impl Receiver<'_> {
         device: Option<u64>,
     ) -> Result<(), Over> {
         self.current = Current::Unwanted { index };
-        Ok(self.shared.fail(index, path, error, device, &mut self.out)?)
+        Ok(self.shared.fail(index, path, error, device, &mut self.out).await?)
     }
 
-    fn data(&mut self, data: &[u8]) -> Result<(), Over> {
+    async fn data(&mut self, data: &[u8]) -> Result<(), Over> {
         self.shared.watch.pass(data.len() as u64);
         let written = match &mut self.current {
             Current::None => return Err(malformed()),
@@ -421,10 +426,10 @@ impl Receiver<'_> {
                 part.write(&self.job.disk, data)
             }
         };
-        self.go_on(written)
+        self.go_on(written).await
     }
 
-    fn hole(&mut self, length: u64) -> Result<(), Over> {
+    async fn hole(&mut self, length: u64) -> Result<(), Over> {
         self.shared.watch.pass(length);
         let skipped = match &mut self.current {
             Current::None => return Err(malformed()),
@@ -435,32 +440,37 @@ impl Receiver<'_> {
                 part.skip(length)
             }
         };
-        self.go_on(skipped)
+        self.go_on(skipped).await
     }
 
-    fn end(&mut self, digest: &Digest, finish: &SyncSender<Finished>) -> Result<(), Over> {
+    async fn end(&mut self, digest: &Digest, finish: &Sender<Finished>) -> Result<(), Over> {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => Err(malformed()),
             Current::Unwanted { .. } => Ok(()),
-            Current::Same { index, awaited, seen } => self.same(index, &awaited, seen),
+            Current::Same { index, awaited, seen } => self.same(index, &awaited, seen).await,
             Current::File { index, awaited, part, hasher } => {
                 if hasher.finalize().as_bytes() != digest {
                     part.discard(&self.job.disk);
                     let path = shown(&awaited.shown);
                     let why = format!("{path}: it arrived damaged; copy it again");
-                    return Ok(self.shared.give_up(index, why, &mut self.out)?);
+                    return Ok(self.shared.give_up(index, why, &mut self.out).await?);
                 }
                 let Awaited { finish: with, shown, .. } = awaited;
-                // The threads live as long as this end of the queue.
+                // The finishers live as long as this end of the queue.
                 let job = Finished { index, part, finish: with, shown };
-                finish.send(job).map_err(|_| Over::Ended)
+                finish.send(job).await.map_err(|_| Over::Ended)
             }
         }
     }
 
     /// Accepts a file in place with the right contents, if it is still the one compared, and sets its
     /// permissions and times if asked to.
-    fn same(&mut self, index: u32, awaited: &Awaited, seen: Option<Seen>) -> Result<(), Over> {
+    async fn same(
+        &mut self,
+        index: u32,
+        awaited: &Awaited,
+        seen: Option<Seen>,
+    ) -> Result<(), Over> {
         let Awaited { destination, finish, .. } = awaited;
         let set = self.target.directory(destination.parent).and_then(|directory| {
             let (at, name) = (directory.as_fd(), destination.name.as_bytes());
@@ -471,10 +481,13 @@ impl Receiver<'_> {
             }
         });
         if let Err(error) = set {
-            return Ok(self.shared.fail(index, &awaited.shown, &error, None, &mut self.out)?);
+            return Ok(self
+                .shared
+                .fail(index, &awaited.shown, &error, None, &mut self.out)
+                .await?);
         }
         self.shared.watch.done();
-        Ok(self.out.send(&Message::Done { index, outcome: Outcome::Done })?)
+        Ok(self.out.send(&Message::Done { index, outcome: Outcome::Done }).await?)
     }
 
     fn gone(&mut self, index: u32, why: &[u8]) -> Result<(), Over> {

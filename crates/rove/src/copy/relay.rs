@@ -12,6 +12,7 @@ use crate::copy::message::{Kind, Message, Outcome, shown};
 use crate::copy::outgoing::FILES_MAX;
 use crate::copy::pipe::{self, Broken, Inbox, Outbox};
 use crate::copy::watch::Watch;
+use crate::copy::workers::wait;
 
 /// The longest name to keep for showing; longer ones are not shown.
 const NAME_BYTES_MAX: usize = 255;
@@ -55,8 +56,10 @@ pub(crate) async fn relay(
         names: HashMap::new(),
     };
     let (there, back) = (passing(&from.host), passing(&to.host));
-    let there = tokio::task::spawn_blocking(|| there.pass(from_sender, to_receiver, Passing::sent));
-    let back = tokio::task::spawn_blocking(|| back.pass(from_receiver, to_sender, Passing::told));
+    let there =
+        tokio::task::spawn_blocking(|| wait(there.pass(from_sender, to_receiver, Passing::sent)));
+    let back =
+        tokio::task::spawn_blocking(|| wait(back.pass(from_receiver, to_sender, Passing::told)));
     // What was said first counts, and whoever has said it goes: that ends the threads too. A direction that
     // ends without a reason leaves it to the other, which is still to hear why.
     let said = async |task: JoinHandle<()>| {
@@ -87,18 +90,18 @@ struct Passing {
 }
 
 impl Passing {
-    fn pass(
+    async fn pass(
         mut self,
         mut inbox: Inbox,
         mut out: Outbox,
         count: fn(&mut Passing, &Message<'_>) -> Option<Over>,
     ) {
         loop {
-            if !inbox.is_ready() && out.flush().is_err() {
+            if !inbox.is_ready() && out.flush().await.is_err() {
                 // The other direction knows why.
                 return;
             }
-            let (message, octets) = match inbox.hear_octets() {
+            let (message, octets) = match inbox.hear_octets().await {
                 Ok(heard) => heard,
                 Err(Broken::Silent) => continue,
                 Err(Broken::Ended) => return self.end(Over::Ended(self.host.clone())),
@@ -106,10 +109,12 @@ impl Passing {
             };
             if let Some(over) = count(&mut self, &message) {
                 self.end(over);
-                let _ = out.pass_on(octets).and_then(|()| out.flush());
+                if out.pass_on(octets).await.is_ok() {
+                    let _ = out.flush().await;
+                }
                 return;
             }
-            if out.pass_on(octets).is_err() {
+            if out.pass_on(octets).await.is_err() {
                 return;
             }
         }

@@ -1,11 +1,11 @@
 //! Sends the files: lists them, and sends those that the receiver asks for.
 //!
-//! Three threads: one walks and lists, one sends data, and one hears the receiver, always, so that
+//! Three workers: one walks and lists, one sends data, and one hears the receiver, always, so that
 //! neither end can wait for the other.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::thread;
+use std::pin::Pin;
 
 use rustix::fs::{FileType, SeekFrom, Stat};
 use rustix::io::Errno;
@@ -17,6 +17,7 @@ use crate::copy::outgoing::{Listed, Outgoing, Over, Stamp, Wish, line};
 use crate::copy::pipe::{Inbox, Outbox};
 use crate::copy::walk::{MATCHES_MAX, Sources, Walker, vanished};
 use crate::copy::watch::Watch;
+use crate::copy::workers::Workers;
 
 /// A block is sent packed if it shrinks to this many eighths or fewer.
 const WORTH_EIGHTHS: usize = 7;
@@ -28,26 +29,39 @@ const UNPACKED_RUN: u32 = 32;
 const PACKED_BYTES_MIN: usize = 256;
 
 /// Sends the sources until the receiver has all it asks for.
-pub(crate) fn send(sources: &Sources, inbox: Inbox, mut out: Outbox, watch: &Watch) -> Over {
+pub(crate) async fn send(
+    sources: &Sources,
+    inbox: Inbox,
+    mut out: Outbox,
+    watch: &Watch,
+    workers: Workers,
+) -> Over {
     let hold = Outgoing::new(watch);
-    thread::scope(|scope| {
-        let hold = &hold;
-        let matches_max = MATCHES_MAX;
-        let mut walker = Walker { sources, hold, out: out.clone(), next: 1, matches_max };
-        scope.spawn(move || walker.run().unwrap_or_else(|over| hold.end(over)));
-        let mut sending = Sending { hold, out: out.clone(), plain_run: 0 };
-        scope.spawn(move || sending.run().unwrap_or_else(|over| hold.end(over)));
-        let over = hold.hear(inbox);
+    let matches_max = MATCHES_MAX;
+    let mut walker = Walker { sources, hold: &hold, out: out.clone(), next: 1, matches_max };
+    let mut sending = Sending { hold: &hold, out: out.clone(), plain_run: 0 };
+    let walk: Worker<'_> =
+        Box::pin(async { walker.run().await.unwrap_or_else(|over| hold.end(over)) });
+    let send: Worker<'_> =
+        Box::pin(async { sending.run().await.unwrap_or_else(|over| hold.end(over)) });
+    let hear = async {
+        let over = hold.hear(inbox).await;
         if matches!(over, Over::Malformed) {
-            let _ = out.send(&Message::Fatal(b"the receiver does not keep to the protocol"));
-            let _ = out.flush();
+            let _ = out.send(&Message::Fatal(b"the receiver does not keep to the protocol")).await;
+            let _ = out.flush().await;
         }
         hold.end(over);
-    });
+    };
+    let ((), whole) = workers.join(hear, vec![walk, send]).await;
+    // A sender that died sent too little, which is no reason that the receiver could have told.
+    whole.expect("the workers of a sender end without a panic");
     hold.lock().over.take().unwrap_or(Over::Ended)
 }
 
-/// The thread that sends data.
+/// A worker of the sender.
+type Worker<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// The worker that sends data.
 struct Sending<'a> {
     hold: &'a Outgoing<'a>,
     out: Outbox,
@@ -72,28 +86,28 @@ impl From<io::Error> for GivenUp {
 }
 
 impl Sending<'_> {
-    fn run(&mut self) -> Result<(), Over> {
+    async fn run(&mut self) -> Result<(), Over> {
         loop {
-            let Some((index, held, wish)) = self.next_wanted()? else {
+            let Some((index, held, wish)) = self.next_wanted().await? else {
                 return Ok(());
             };
             let done = match wish {
-                Wish::Marks(lengths) => self.marks(index, &held, &lengths),
-                Wish::Octets(offset) => self.file(index, &held, offset),
+                Wish::Marks(lengths) => self.marks(index, &held, &lengths).await,
+                Wish::Octets(offset) => self.file(index, &held, offset).await,
             };
             match done {
                 Ok(()) => {}
                 Err(GivenUp::ByReceiver) => {
-                    self.out.send(&Message::Gone { index, why: b"" })?;
+                    self.out.send(&Message::Gone { index, why: b"" }).await?;
                 }
                 Err(GivenUp::Why(why)) => {
                     let line = line(&held.shown, &why);
-                    self.out.send(&Message::Gone { index, why: line.as_bytes() })?;
+                    self.out.send(&Message::Gone { index, why: line.as_bytes() }).await?;
                     // Before there is room for another file: the receiver counts those it waits for, too.
-                    self.out.flush()?;
+                    self.out.flush().await?;
                     self.hold.watch.trouble(line);
                     self.hold.lock().held.remove(&index);
-                    self.hold.changed.notify_all();
+                    self.hold.changed.notify_waiters();
                 }
                 Err(GivenUp::Over(over)) => return Err(over),
             }
@@ -101,25 +115,23 @@ impl Sending<'_> {
     }
 
     /// The next file to send; `None` when the copy is over.
-    fn next_wanted(&mut self) -> Result<Option<(u32, Listed, Wish)>, Over> {
+    async fn next_wanted(&mut self) -> Result<Option<(u32, Listed, Wish)>, Over> {
         loop {
-            let mut state = self.hold.lock();
-            if state.over.is_some() {
-                return Ok(None);
-            }
-            if let Some((index, wish)) = state.wanted.pop_front() {
-                match state.held.get(&index) {
-                    Some(held) => return Ok(Some((index, held.clone(), wish))),
-                    // The receiver has changed its mind; it expects nothing.
-                    None => continue,
+            {
+                let mut state = self.hold.lock();
+                if state.over.is_some() {
+                    return Ok(None);
+                }
+                if let Some((index, wish)) = state.wanted.pop_front() {
+                    match state.held.get(&index) {
+                        Some(held) => return Ok(Some((index, held.clone(), wish))),
+                        // The receiver has changed its mind; it expects nothing.
+                        None => continue,
+                    }
                 }
             }
-            drop(state);
-            self.out.flush()?;
-            let state = self.hold.lock();
-            if state.wanted.is_empty() && state.over.is_none() {
-                drop(self.hold.wait(state));
-            }
+            self.out.flush().await?;
+            self.hold.wait_if(|state| state.wanted.is_empty() && state.over.is_none()).await;
         }
     }
 
@@ -135,7 +147,7 @@ impl Sending<'_> {
     }
 
     /// Sends the hashes of a file's beginnings, as far as it is that long.
-    fn marks(&mut self, index: u32, held: &Listed, lengths: &[u64]) -> Result<(), GivenUp> {
+    async fn marks(&mut self, index: u32, held: &Listed, lengths: &[u64]) -> Result<(), GivenUp> {
         let (file, stat) = self.open(held)?;
         self.hold.watch.begin_check(&held.shown);
         let mut hashed = Hashed::new(self.hold.watch);
@@ -149,10 +161,10 @@ impl Sending<'_> {
         if let Some(held) = self.hold.lock().held.get_mut(&index) {
             held.marked = Some(Stamp::of(&stat));
         }
-        Ok(self.out.send(&Message::Marks { index, marks }).map_err(Over::from)?)
+        Ok(self.out.send(&Message::Marks { index, marks }).await.map_err(Over::from)?)
     }
 
-    fn file(&mut self, index: u32, held: &Listed, wanted: u64) -> Result<(), GivenUp> {
+    async fn file(&mut self, index: u32, held: &Listed, wanted: u64) -> Result<(), GivenUp> {
         let (file, before) = self.open(held)?;
         let size = u64::try_from(before.st_size).unwrap_or(0);
         if size == 0 && keeps_its_size_secret(&file)? {
@@ -161,9 +173,9 @@ impl Sending<'_> {
         }
         // What was hashed and has changed since is sent from its beginning.
         let offset = if held.marked == Some(Stamp::of(&before)) { wanted.min(size) } else { 0 };
-        self.out.send(&Message::Begin { index, offset }).map_err(Over::from)?;
+        self.out.send(&Message::Begin { index, offset }).await.map_err(Over::from)?;
         self.hold.watch.begin(&held.shown, offset);
-        let digest = self.contents(index, &file, &before, offset, size)?;
+        let digest = self.contents(index, &file, &before, offset, size).await?;
         let after = rustix::fs::fstat(&file).map_err(io::Error::from)?;
         let has_grown = after.st_size > before.st_size;
         let is_touched = Stamp::of(&before) != Stamp::of(&after);
@@ -171,19 +183,19 @@ impl Sending<'_> {
             let why = "it changed while it was copied; copy it again";
             return Err(GivenUp::Why(why.to_owned()));
         }
-        self.out.send(&Message::End(digest)).map_err(Over::from)?;
+        self.out.send(&Message::End(digest)).await.map_err(Over::from)?;
         if has_grown {
             let why = format!(
                 "it grew while it was copied: its first {size} octets are there, as they should be \
                  only if nothing but its end has changed"
             );
-            self.hold.trouble(&held.shown, &why, &mut self.out).map_err(Over::from)?;
+            self.hold.trouble(&held.shown, &why, &mut self.out).await.map_err(Over::from)?;
         }
         Ok(())
     }
 
     /// Sends the octets between the two offsets; returns their hash.
-    fn contents(
+    async fn contents(
         &mut self,
         index: u32,
         file: &OwnedFd,
@@ -199,7 +211,7 @@ impl Sending<'_> {
                 let start = seek(file, SeekFrom::Data(offset), size)?;
                 if start > offset {
                     let length = start - offset;
-                    self.out.send(&Message::Hole(length)).map_err(Over::from)?;
+                    self.out.send(&Message::Hole(length)).await.map_err(Over::from)?;
                     hasher.update(&length.to_le_bytes());
                     self.hold.watch.pass(length);
                     offset = start;
@@ -210,7 +222,7 @@ impl Sending<'_> {
                 data_end = seek(file, SeekFrom::Hole(offset), size)?;
             }
             let length = (data_end - offset).min(DATA_BYTES_MAX as u64) as usize;
-            let read = self.block(file, offset, length, &mut hasher)?;
+            let read = self.block(file, offset, length, &mut hasher).await?;
             if read == 0 {
                 let why = "it became shorter while it was copied; copy it again";
                 return Err(GivenUp::Why(why.to_owned()));
@@ -225,7 +237,7 @@ impl Sending<'_> {
     }
 
     /// Reads a block and sends it; returns its length, which is 0 at the end of the file.
-    fn block(
+    async fn block(
         &mut self,
         file: &OwnedFd,
         offset: u64,
@@ -249,11 +261,11 @@ impl Sending<'_> {
         if let Some(block) = self.packed(&framed[HEADER_BYTES..]) {
             let length = read as u32;
             let packed = Message::Packed { length, block: &block };
-            self.out.send(&packed).map_err(Over::from)?;
+            self.out.send(&packed).await.map_err(Over::from)?;
             return Ok(read);
         }
         framed[..HEADER_BYTES].copy_from_slice(&data_header(read));
-        self.out.send_data(framed).map_err(Over::from)?;
+        self.out.send_data(framed).await.map_err(Over::from)?;
         Ok(read)
     }
 
@@ -292,6 +304,7 @@ mod tests {
     use super::*;
     use crate::copy::pipe;
     use crate::copy::source::SourceFile;
+    use crate::copy::workers::wait;
 
     /// The sender lists another file only after one has left, so the receiver must hear of that first.
     #[test]
@@ -306,7 +319,7 @@ mod tests {
         let (_inbox, out, moving) = pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
         // Nobody takes what is handed over.
         drop(moving);
-        let sent = Sending { hold: &hold, out, plain_run: 0 }.run();
+        let sent = wait(Sending { hold: &hold, out, plain_run: 0 }.run());
         assert!(matches!(sent, Err(Over::Ended)), "{sent:?}");
         assert!(hold.lock().held.contains_key(&1), "the receiver was not told, and waits for it");
     }

@@ -15,6 +15,7 @@ use crate::copy::receiver::Job;
 use crate::copy::target::Expected;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
+use crate::copy::workers::Workers;
 use crate::os;
 use crate::os::files::umask;
 
@@ -26,7 +27,15 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
         Ok(Order::Send { recursive, limit, sources }) => {
             let Some(paths) = at_homes(home, sources).await else { return };
             let sources = Sources { paths, recursive, patterns: true };
-            crate::copy::transfer::send(channel.split(), sources, limit, is_heard, watch).await;
+            crate::copy::transfer::send(
+                channel.split(),
+                sources,
+                limit,
+                is_heard,
+                watch,
+                Workers::Threads,
+            )
+            .await;
         }
         Ok(Order::Receive { receive, target, sources }) => {
             let target = at_homes(home, vec![target]).await.and_then(|mut paths| paths.pop());
@@ -37,6 +46,7 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
                 expected: sources.iter().map(|source| Expected::of(source)).collect(),
                 umask: umask(),
                 disk: Disk::default(),
+                workers: Workers::Threads,
             };
             crate::copy::transfer::receive(channel.split(), job, is_heard, watch).await;
         }

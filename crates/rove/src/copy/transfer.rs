@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::copy::receiver::Job;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
+use crate::copy::workers::Workers;
 
 /// Sends the sources over a channel; `limit` is in octets a second, 0 for none.
 pub async fn send(
@@ -16,12 +17,12 @@ pub async fn send(
     limit: u64,
     is_heard: impl Fn() -> bool,
     watch: Arc<Watch>,
+    workers: Workers,
 ) -> crate::copy::outgoing::Over {
     let (inbox, out, moving) = crate::copy::pipe::join(channel.0, channel.1, limit, is_heard);
     watch.count_queue(out.queued());
-    let work = tokio::task::spawn_blocking(move || {
-        crate::copy::sender::send(&sources, inbox, out, &watch)
-    });
+    let work = workers
+        .run(async move { crate::copy::sender::send(&sources, inbox, out, &watch, workers).await });
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(crate::copy::outgoing::Over::Ended)
 }
@@ -35,9 +36,9 @@ pub async fn receive(
 ) -> crate::copy::receiver::Over {
     outlive_size_limits();
     let (inbox, out, moving) = crate::copy::pipe::join(channel.0, channel.1, 0, is_heard);
-    let work = tokio::task::spawn_blocking(move || {
-        crate::copy::receiver::receive(&job, inbox, out, &watch)
-    });
+    let workers = job.workers;
+    let work =
+        workers.run(async move { crate::copy::receiver::receive(&job, inbox, out, &watch).await });
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(crate::copy::receiver::Over::Ended)
 }

@@ -53,7 +53,7 @@ struct Waiting {
 
 impl Walker<'_> {
     /// Sends all entries and then `Listed`.
-    pub(super) fn run(&mut self) -> Result<(), Over> {
+    pub(super) async fn run(&mut self) -> Result<(), Over> {
         for (number, path) in self.sources.paths.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
             let expanded = match self.sources.patterns {
@@ -61,48 +61,48 @@ impl Walker<'_> {
                 false => Expanded { paths: vec![path.clone()], missed: Vec::new() },
             };
             for (place, why) in &expanded.missed {
-                self.trouble(place, why)?;
+                self.trouble(place, why).await?;
             }
             for path in expanded.paths {
-                self.source(number, &path)?;
+                self.source(number, &path).await?;
             }
         }
         self.hold.listed();
-        self.out.send(&Message::Listed)?;
-        Ok(self.out.flush()?)
+        self.out.send(&Message::Listed).await?;
+        Ok(self.out.flush().await?)
     }
 
-    fn source(&mut self, number: u16, path: &[u8]) -> Result<(), Over> {
+    async fn source(&mut self, number: u16, path: &[u8]) -> Result<(), Over> {
         let here = if path.is_empty() { b"." } else { path };
         let stat = match rustix::fs::statat(CWD, here, AtFlags::empty()) {
             Ok(stat) => stat,
-            Err(error) => return self.trouble(path, &reason(&error.into())),
+            Err(error) => return self.trouble(path, &reason(&error.into())).await,
         };
         let name = last_component(path);
         if !name.is_empty() && Name::new(name).is_none() {
-            return self.trouble(path, UNFINISHED);
+            return self.trouble(path, UNFINISHED).await;
         }
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory if !self.sources.recursive => self.trouble(path, DIRECTORY),
+            FileType::Directory if !self.sources.recursive => self.trouble(path, DIRECTORY).await,
             FileType::Directory => {
                 let top: Arc<[u8]> = path.into();
                 let root = match self.hold.roots().open(&top) {
                     Ok(root) => root,
-                    Err(error) => return self.trouble(path, &reason(&error)),
+                    Err(error) => return self.trouble(path, &reason(&error)).await,
                 };
-                let index = self.entry(0, number, name, Kind::Directory, &stat)?;
-                self.tree(number, &top, root.as_fd(), index)
+                let index = self.entry(0, number, name, Kind::Directory, &stat).await?;
+                self.tree(number, &top, root.as_fd(), index).await
             }
             FileType::RegularFile => {
                 let place = SourceFile::Plain(path.to_vec());
-                self.file(0, number, name, &stat, place, path.to_vec())
+                self.file(0, number, name, &stat, place, path.to_vec()).await
             }
-            other => self.trouble(path, skipped(other)),
+            other => self.trouble(path, skipped(other)).await,
         }
     }
 
     /// Walks a directory that the user named.
-    fn tree(
+    async fn tree(
         &mut self,
         source: u16,
         top: &Arc<[u8]>,
@@ -116,7 +116,7 @@ impl Walker<'_> {
             let (mut list, fd) = match list {
                 Ok(list) => list,
                 Err(error) => {
-                    self.trouble(&joined(top, &directory.path), &reason(&error))?;
+                    self.trouble(&joined(top, &directory.path), &reason(&error)).await?;
                     continue;
                 }
             };
@@ -125,11 +125,11 @@ impl Walker<'_> {
                     Ok(found) if matches!(found.file_name().to_bytes(), b"." | b"..") => {}
                     Ok(found) => {
                         let name = found.file_name().to_bytes();
-                        self.child(source, top, &directory, fd.as_fd(), name, &mut waiting)?;
+                        self.child(source, top, &directory, fd.as_fd(), name, &mut waiting).await?;
                     }
                     Err(error) => {
                         let path = joined(top, &directory.path);
-                        self.trouble(&path, &reason(&error.into()))?;
+                        self.trouble(&path, &reason(&error.into())).await?;
                         break;
                     }
                 }
@@ -138,7 +138,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn child(
+    async fn child(
         &mut self,
         source: u16,
         top: &Arc<[u8]>,
@@ -150,38 +150,39 @@ impl Walker<'_> {
         let path = joined(&directory.path, name);
         let shown = joined(top, &path);
         if Name::new(name).is_none() {
-            return self.trouble(&shown, UNFINISHED);
+            return self.trouble(&shown, UNFINISHED).await;
         }
         if path.len() > PATH_BYTES_MAX {
-            return self.trouble(&shown, "the path is too long");
+            return self.trouble(&shown, "the path is too long").await;
         }
         let stat = match rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(error) => return self.trouble(&shown, &vanished(&error.into())),
+            Err(error) => return self.trouble(&shown, &vanished(&error.into())).await,
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
-                let index = self.entry(directory.index, source, name, Kind::Directory, &stat)?;
+                let index =
+                    self.entry(directory.index, source, name, Kind::Directory, &stat).await?;
                 waiting.push(Waiting { index, path });
                 Ok(())
             }
             FileType::RegularFile => {
                 let place = SourceFile::Beneath(Arc::clone(top), path);
-                self.file(directory.index, source, name, &stat, place, shown)
+                self.file(directory.index, source, name, &stat, place, shown).await
             }
             FileType::Symlink => match rustix::fs::readlinkat(fd, name, Vec::new()) {
                 Ok(target) => {
                     let kind = Kind::Link { target: target.to_bytes() };
-                    self.entry(directory.index, source, name, kind, &stat)?;
+                    self.entry(directory.index, source, name, kind, &stat).await?;
                     Ok(())
                 }
-                Err(error) => self.trouble(&shown, &vanished(&error.into())),
+                Err(error) => self.trouble(&shown, &vanished(&error.into())).await,
             },
-            other => self.trouble(&shown, skipped(other)),
+            other => self.trouble(&shown, skipped(other)).await,
         }
     }
 
-    fn file(
+    async fn file(
         &mut self,
         parent: u32,
         source: u16,
@@ -192,13 +193,13 @@ impl Walker<'_> {
     ) -> Result<(), Over> {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         // The receiver may ask for it as soon as it has heard of it.
-        self.hold.admit(self.next, Listed::new(place, shown), size, &mut self.out)?;
-        self.entry(parent, source, name, Kind::File { size }, stat)?;
+        self.hold.admit(self.next, Listed::new(place, shown), size, &mut self.out).await?;
+        self.entry(parent, source, name, Kind::File { size }, stat).await?;
         Ok(())
     }
 
     /// Sends an entry; returns its number.
-    fn entry(
+    async fn entry(
         &mut self,
         parent: u32,
         source: u16,
@@ -210,12 +211,12 @@ impl Walker<'_> {
         self.next = index.checked_add(1).ok_or(Over::TooMany)?;
         let mode = (stat.st_mode & 0o777) as u16;
         let entry = Entry { parent, source, name, kind, mode, times: times(stat) };
-        self.out.send(&Message::Entry(entry))?;
+        self.out.send(&Message::Entry(entry)).await?;
         Ok(index)
     }
 
-    fn trouble(&mut self, path: &[u8], why: &str) -> Result<(), Over> {
-        Ok(self.hold.trouble(path, why, &mut self.out)?)
+    async fn trouble(&mut self, path: &[u8], why: &str) -> Result<(), Over> {
+        Ok(self.hold.trouble(path, why, &mut self.out).await?)
     }
 }
 
@@ -378,6 +379,7 @@ mod tests {
     use crate::copy::pipe;
     use crate::copy::source::{ROOTS_MAX, Roots};
     use crate::copy::watch::Watch;
+    use crate::copy::workers::wait;
 
     /// Paths beyond a pattern's limit are a reported failure of the copy.
     #[test]
@@ -394,7 +396,8 @@ mod tests {
             let hold = Outgoing::new(&watch);
             let (_inbox, out, _moving) =
                 pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
-            Walker { sources: &sources, hold: &hold, out, next: 1, matches_max }.run().unwrap();
+            let mut walker = Walker { sources: &sources, hold: &hold, out, next: 1, matches_max };
+            wait(walker.run()).unwrap();
             let tally = watch.tally();
             assert_eq!((tally.files_listed, tally.failed), (matches_max as u64, failed));
             let told = watch.take_lines().join("\n");

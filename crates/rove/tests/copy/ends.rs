@@ -12,7 +12,7 @@ use rove::testing::copy::Disk;
 use rove::testing::copy::receiver::{self, Job};
 use rove::testing::copy::{Expected, Sources};
 use rove::testing::copy::{Links, Receive};
-use rove::testing::copy::{Tally, Watch};
+use rove::testing::copy::{Tally, Watch, Workers};
 
 /// A directory of a test's own that goes away with it.
 pub struct Scratch(pub PathBuf);
@@ -134,6 +134,7 @@ impl Copy {
                 expected: vec![Expected::of(&path(source))],
                 umask: 0,
                 disk: Disk::default(),
+                workers: Workers::Threads,
             },
             breaks_after: None,
         }
@@ -168,8 +169,9 @@ impl Copy {
             carried
         };
         let (s, r) = (Arc::clone(&sent), Arc::clone(&received));
+        let threads = Workers::Threads;
         let (sender, receiver, carried) = tokio::join!(
-            rove::testing::copy::send(tokio::io::split(ours), self.sources, 0, || true, s),
+            rove::testing::copy::send(tokio::io::split(ours), self.sources, 0, || true, s, threads),
             rove::testing::copy::receive(tokio::io::split(theirs), self.job, || true, r),
             wire,
         );

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rove::testing::copy::Expected;
-use rove::testing::copy::Watch;
 use rove::testing::copy::message::{Digest, Entry, Kind, Mark, Message, Outcome, Parser, Times};
 use rove::testing::copy::receiver::{Job, Over};
+use rove::testing::copy::{Watch, Workers};
 use rove::testing::os::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -325,6 +325,7 @@ fn wishes_for_what_is_not_listed() {
                 0,
                 || true,
                 watch,
+                Workers::Threads,
             );
             tokio::join!(sending, liar).0
         });

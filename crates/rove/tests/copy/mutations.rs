@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use rove::testing::copy::Expected;
 use rove::testing::copy::Links;
-use rove::testing::copy::Watch;
 use rove::testing::copy::message::{Digest, Entry, Kind, Mark, Message, Times};
 use rove::testing::copy::receiver::Job;
+use rove::testing::copy::{Watch, Workers};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise, snapshot};
@@ -67,8 +67,9 @@ fn a_sender_ends_whatever_it_is_told() {
             tokio::time::timeout(LONGEST, async {
                 let (ours, theirs) = tokio::io::duplex(1 << 16);
                 let watch = Arc::new(Watch::default());
+                let (theirs, threads) = (tokio::io::split(theirs), Workers::Threads);
                 let sending =
-                    rove::testing::copy::send(tokio::io::split(theirs), sources, 0, || true, watch);
+                    rove::testing::copy::send(theirs, sources, 0, || true, watch, threads);
                 tokio::join!(sending, say(ours, told)).0
             })
             .await

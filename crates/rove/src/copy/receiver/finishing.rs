@@ -1,12 +1,13 @@
-//! Syncs finished files, in threads that share the disk's waits, and gives files up.
+//! Syncs finished files, in workers that share the disk's waits, and gives files up.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::Receiver as Jobs;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::Receiver as Jobs;
 
 use crate::copy::disk::{Disk, reason};
 use crate::copy::message::{Message, Outcome, shown};
@@ -15,13 +16,13 @@ use crate::copy::pipe::Outbox;
 use crate::copy::target::Target;
 use crate::copy::watch::Watch;
 
-/// Threads that sync finished files.
+/// Workers that sync finished files.
 pub(super) const FINISHERS: usize = 16;
 
 /// The most finished files that wait for them.
 pub(super) const FINISHED_MAX: usize = 64;
 
-/// The state that the threads share.
+/// The state that the workers share.
 pub(super) struct Shared<'a> {
     jobs: Mutex<Jobs<Finished>>,
     disk: &'a Disk,
@@ -53,28 +54,30 @@ impl<'a> Shared<'a> {
     }
 
     /// Finishes files until no more can come.
-    pub(super) fn finish_files(&self, mut out: Outbox) {
+    pub(super) async fn finish_files(&self, mut out: Outbox) {
         loop {
-            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Finished { index, part, finish, shown }) = job else {
+            let job = self.jobs.lock().await.recv().await;
+            let Some(Finished { index, part, finish, shown }) = job else {
                 return;
             };
             let device = part.device();
             let told = match part.finish(self.disk, &finish) {
                 Ok(()) => {
                     self.watch.done();
-                    out.send(&Message::Done { index, outcome: Outcome::Done })
+                    out.send(&Message::Done { index, outcome: Outcome::Done }).await
                 }
-                Err(error) => self.fail(index, &shown, &error, device, &mut out),
+                Err(error) => self.fail(index, &shown, &error, device, &mut out).await,
             };
-            // Nobody hears us any more, which the thread that listens finds out.
-            let _ = told.and_then(|()| out.flush());
+            // If nobody hears us any more, the worker that listens finds it out.
+            if told.is_ok() {
+                let _ = out.flush().await;
+            }
         }
     }
 
     /// Gives one file up, or the whole copy: another disk than the target's, by its number, is full or
     /// read-only only for itself.
-    pub(super) fn fail(
+    pub(super) async fn fail(
         &self,
         index: u32,
         path: &[u8],
@@ -87,7 +90,7 @@ impl<'a> Shared<'a> {
             let _ = self.stop.set(why);
             return Ok(());
         }
-        self.give_up(index, why, out)
+        self.give_up(index, why, out).await
     }
 
     /// Whether the target takes no more at all: it is full, or read-only itself and not only in a mount
@@ -101,8 +104,13 @@ impl<'a> Shared<'a> {
         }
     }
 
-    pub(super) fn give_up(&self, index: u32, why: String, out: &mut Outbox) -> io::Result<()> {
-        out.send(&Message::Done { index, outcome: Outcome::Failed(why.as_bytes()) })?;
+    pub(super) async fn give_up(
+        &self,
+        index: u32,
+        why: String,
+        out: &mut Outbox,
+    ) -> io::Result<()> {
+        out.send(&Message::Done { index, outcome: Outcome::Failed(why.as_bytes()) }).await?;
         self.watch.trouble(why);
         Ok(())
     }
