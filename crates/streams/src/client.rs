@@ -1,7 +1,7 @@
 //! The client's side of connections: makes one, notices when it no longer works, and makes the next
 //! (`docs/streams.md` §6). The session's driver reports what its own datagrams show of the path.
 //!
-//! The connector sleeps until there is work: a session with idle channels wakes no task.
+//! The connector sleeps until there is work, or until it is time to ask whether the server is there.
 
 use std::collections::VecDeque;
 use std::io;
@@ -47,7 +47,7 @@ const TRIES_MAX: u32 = 8;
 /// connection that starts slowly.
 const OWES_MIN: Duration = Duration::from_millis(800);
 
-/// After this much silence, while channels are open, the client asks whether the peer is there; then after
+/// After this much silence the client asks whether the peer is there; then after
 /// twice as long each time, up to the last.
 const ASK_FIRST: Duration = Duration::from_millis(500);
 const ASK_LAST: Duration = Duration::from_secs(15);
@@ -167,9 +167,9 @@ struct Live {
 }
 
 impl Live {
-    /// Checks what has arrived. Returns when to check again if nothing wakes us before, or `None` for never.
-    /// An error means that the peer seems to be gone.
-    fn look(&mut self, now: Instant, shared: &Shared) -> Result<Option<Instant>, Stalled> {
+    /// Checks what has arrived. Returns when to check again if nothing wakes us before. An error means that the
+    /// peer seems to be gone.
+    fn look(&mut self, now: Instant, shared: &Shared) -> Result<Instant, Stalled> {
         let received = self.connection.stats().udp_rx.datagrams;
         let has_come = received != self.received;
         // The answer to our own question must not shorten the pause: else an idle session is asked
@@ -191,21 +191,20 @@ impl Live {
             self.owes.get_or_insert(now);
         } else if goes_on {
             // Whoever writes next does not tell: it is not to be long until that is seen.
-            return Ok(Some(now + LOOK_EACH));
+            return Ok(now + LOOK_EACH);
         } else if self.owes.is_none() {
-            if !shared.mux().has_channels() {
-                return Ok(None);
-            }
+            // Without channels as well: the server may open one, and if a translator on the way has forgotten this
+            // connection, it cannot reach us.
             let ask_at = self.heard + self.ask_after;
             if now < ask_at {
-                return Ok(Some(ask_at));
+                return Ok(ask_at);
             }
             self.ask(now, shared);
         }
         match self.owes {
             Some(since) if now >= since + patience => Err(Stalled),
-            Some(since) if !is_busy => Ok(Some(since + patience)),
-            _ => Ok(Some(now + LOOK_EACH)),
+            Some(since) if !is_busy => Ok(since + patience),
+            _ => Ok(now + LOOK_EACH),
         }
     }
 
@@ -281,14 +280,13 @@ impl Connector {
                 if self.shared.carried().proven == live.link {
                     tries.since = now;
                 }
-                due
+                Some(due)
             } else {
                 self.set_down(true);
                 self.shared.lose_carrier();
                 self.shared.rest();
-                let why = if live.is_none() || is_new { Why::Ready } else { Why::Channels };
                 server.and_then(|server| {
-                    tries.go_on(now, server, &config, why, &self.shared, &*self.network)
+                    tries.go_on(now, server, &config, &self.shared, &*self.network)
                 })
             };
             tokio::select! {
@@ -385,15 +383,6 @@ async fn greet(connection: &Connection, hello: &[u8]) -> Option<(SendStream, Rec
     Some((send, receive))
 }
 
-/// The purpose of a connection attempt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Why {
-    /// To have a connection ready, with or without channels.
-    Ready,
-    /// Only for channels.
-    Channels,
-}
-
 impl Tries {
     fn new(now: Instant) -> Tries {
         Tries {
@@ -422,14 +411,13 @@ impl Tries {
         now: Instant,
         server: SocketAddr,
         config: &ClientConfig,
-        why: Why,
         shared: &Shared,
         network: &dyn Network,
     ) -> Option<Instant> {
         if !shared.mux().has_channels() {
             // A path that is down is not asked after: the session's datagrams tell when it is back.
             let is_up = shared.heard().is_some_and(|heard| now < heard + HEARD_LATELY);
-            if why == Why::Channels || !is_up {
+            if !is_up {
                 return None;
             }
         }
