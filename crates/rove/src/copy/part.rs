@@ -192,6 +192,11 @@ impl Part {
         let (file, stat) = open_locked(disk, workers, directory.as_fd(), &part_name, owner).await?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if offset > 0 && seen != Some(Seen::of(&stat)) {
+            // Another copy may have finished the part that was seen while we waited for its lock: then this one was
+            // made just now, and nobody would go on with it.
+            if size == 0 {
+                discard(disk, &file, directory.as_fd(), &part_name);
+            }
             return Err(io::Error::other("another copy has written to it meanwhile"));
         }
         if size != offset {
@@ -451,6 +456,25 @@ mod tests {
 
     use super::*;
     use crate::copy::workers::wait;
+
+    /// A copy that waited for a part, which another one finished meanwhile, leaves no empty one.
+    #[test]
+    fn a_part_that_was_finished_is_not_made_again() {
+        let place = std::env::temp_dir().join(format!("rove-again-{}", std::process::id()));
+        fs::create_dir(&place).unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let directory = Arc::new(rustix::fs::open(&place, flags, Mode::empty()).unwrap());
+        let (disk, name) = (Disk::default(), Name::new(b"f").unwrap());
+        fs::write(place.join(".f.rove-part"), "half").unwrap();
+        let (_, stat) = open_regular(directory.as_fd(), &name.part()).unwrap();
+        fs::rename(place.join(".f.rove-part"), place.join("f")).unwrap();
+        let seen = Some(Seen::of(&stat));
+        let part = Part::open(&disk, Workers::Threads, &directory, &name, 4, seen, None);
+        let why = wait(part).unwrap_err().to_string();
+        assert_eq!(why, "another copy has written to it meanwhile");
+        assert!(!place.join(".f.rove-part").exists());
+        fs::remove_dir_all(&place).unwrap();
+    }
 
     /// A part not fully on the disk is removed, but not a file that replaced it meanwhile.
     #[test]
