@@ -54,7 +54,7 @@ pub mod host {
     pub use crate::host::{Kind, Load};
 }
 pub mod link {
-    pub use crate::link::{Jitter, Link, Order, Profile};
+    pub use crate::link::{Counters, Jitter, Link, Loss, Order, Profile};
 }
 pub mod net {
     pub use crate::net::{End, FAR, NEAR, Net, OUTSIDE};

@@ -1,0 +1,119 @@
+//! Counts over all seeds. Each rare thing must have happened.
+
+use std::fmt;
+use std::time::Duration;
+
+use rove_lab::testing::link::Counters;
+use rove_ssp::Time;
+
+use crate::network::Passed;
+
+/// Counts of one seed, or of many.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    pub simulated: Duration,
+    pub links: Counters,
+    pub stale: u64,
+    pub roams: u64,
+    pub deaths: u64,
+    /// Channels, octets that were read from them, readers that went away, directions cut short by a death.
+    pub channels: u64,
+    pub forwarded: u64,
+    pub given_up: u64,
+    pub cut_short: u64,
+    /// Trees that were copied, octets of them, octets that receivers took, and those that were there already.
+    pub copies: u64,
+    pub octets_to_copy: u64,
+    pub copied: u64,
+    pub resumed: u64,
+    pub full_disks: u64,
+    /// Parts of files from which a copy went on, and copies begun while a dead client's receiver was there.
+    pub parts: u64,
+    pub left: u64,
+    /// A hash of the lengths and times of all datagrams.
+    pub trace: u64,
+}
+
+impl Counts {
+    pub fn add_network(&mut self, lasted: Time, passed: Passed) {
+        self.simulated += lasted.since(Time::ZERO);
+        self.links.add(&passed.links);
+        self.stale += passed.stale;
+        self.add_trace(passed.trace);
+    }
+
+    pub fn add_trace(&mut self, part: u64) {
+        self.trace = (self.trace.rotate_left(17) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    pub fn add(&mut self, other: &Counts) {
+        self.simulated += other.simulated;
+        self.links.add(&other.links);
+        self.stale += other.stale;
+        self.roams += other.roams;
+        self.deaths += other.deaths;
+        self.channels += other.channels;
+        self.forwarded += other.forwarded;
+        self.given_up += other.given_up;
+        self.cut_short += other.cut_short;
+        self.copies += other.copies;
+        self.octets_to_copy += other.octets_to_copy;
+        self.copied += other.copied;
+        self.resumed += other.resumed;
+        self.full_disks += other.full_disks;
+        self.parts += other.parts;
+        self.left += other.left;
+    }
+
+    /// The rare things that must happen to forwardings, by name.
+    pub fn of_forwardings(&self) -> Vec<(&'static str, u64)> {
+        let own = [
+            ("readers that went away", self.given_up),
+            ("directions cut short by a death", self.cut_short),
+        ];
+        [&own[..], &self.of_paths()].concat()
+    }
+
+    /// The same of copies.
+    pub fn of_copies(&self) -> Vec<(&'static str, u64)> {
+        let own = [
+            ("octets that were there already", self.resumed),
+            ("full disks", self.full_disks),
+            ("parts of files", self.parts),
+            ("receivers left by a dead client", self.left),
+        ];
+        [&own[..], &self.of_paths()].concat()
+    }
+
+    fn of_paths(&self) -> Vec<(&'static str, u64)> {
+        let links = &self.links;
+        vec![
+            ("datagrams lost", links.lost),
+            ("queues overflowed", links.overflowed),
+            ("datagrams cut by outages", links.cut),
+            ("datagrams too long", links.oversized),
+            ("duplicates", links.duplicated),
+            ("reordered", links.reordered),
+            ("corrupted", links.corrupted),
+            ("sent to an address that was left", self.stale),
+            ("roams", self.roams),
+            ("deaths", self.deaths),
+        ]
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = self.simulated.as_secs_f64() / 3_600.0;
+        let megabytes = self.forwarded as f64 / 1e6;
+        write!(
+            f,
+            "{hours:.1} simulated hours, {} datagrams, {} ends of channels, {megabytes:.0} MB forwarded, {} trees \
+             copied of {:.0} MB",
+            self.links.offered,
+            self.channels,
+            self.copies,
+            self.octets_to_copy as f64 / 1e6
+        )
+    }
+}
