@@ -30,14 +30,18 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
     };
     let gate_path = scratch.join("gate");
     let gate = FakeSsh::open(&gate_path, Relay::start(config)?)?;
-    println!(
-        "rove demo: this machine's shell over an emulated link ({}). Leave with `exit`, or press Ctrl-^ \
-         and then a full stop.",
+    // In the session: what stands on the terminal before it is scrolled away when it begins.
+    let words = format!(
+        "rove demo: your shell over an emulated link ({}).\n\
+         A key that is underlined is a guess: it is shown before the host has answered, and taken back if it \
+         is wrong.\n\
+         Leave with `exit`, or press Ctrl-^ and then a full stop.\n",
         link.describe()
     );
     let status = Command::new(&rove)
         .arg(ssh_option(&gate_path)?)
         .arg("127.0.0.1")
+        .arg(format!("printf '%s\\n' {}; exec \"$SHELL\" -l", shell_word(&words)))
         .env("PATH", path_with(scratch.path())?)
         .status()?;
     let report = gate.relay().report();
