@@ -21,6 +21,9 @@ install: build
 	install -Dm755 target/release/rove $(DESTDIR)$(PREFIX)/bin/rove
 	install -Dm644 docs/man/rove.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove.1
 	install -Dm644 docs/man/rove-cp.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-cp.1
+	ln -sf rove $(DESTDIR)$(PREFIX)/bin/rove-ssh
+	install -Dm644 docs/man/rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-exec.1
+	ln -sf rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-ssh.1
 	install -Dm644 docs/man/rove-server.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-server.1
 	install -Dm644 docs/completions/rove.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/rove
 	install -Dm644 docs/completions/_rove $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_rove

@@ -22,6 +22,9 @@ _rove() {
             rove,exec)
                 cmd="rove__subcmd__exec"
                 ;;
+            rove,help)
+                cmd="rove__subcmd__help"
+                ;;
             *)
                 ;;
         esac
@@ -29,7 +32,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version cp exec"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp exec help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -123,6 +126,10 @@ _rove() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --experimental-remote-ip)
+                    COMPREPLY=($(compgen -W "local remote proxy" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -237,7 +244,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__exec)
-            opts="-a -T -n -G -e -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -c -m -b -B -I -S -C -K -k -x -h -V --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -T -s -n -G -e -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -c -m -b -B -I -S -C -K -k -x -h -V --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -357,6 +364,20 @@ _rove() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rove__subcmd__help)
+            opts="-h --help rove cp exec server"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite no-init init no-clipboard metered v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t h/help V/version
+    string join \n predict= a n predict-overwrite no-init init no-clipboard metered v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -48,6 +48,9 @@ complete -c rove -n "__fish_rove_needs_command" -s i -d 'File with the private k
 complete -c rove -n "__fish_rove_needs_command" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
 complete -c rove -n "__fish_rove_needs_command" -s F -d 'Configuration file of ssh' -r -F
 complete -c rove -n "__fish_rove_needs_command" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_needs_command" -l experimental-remote-ip -r -f -a "local\t''
+remote\t''
+proxy\t''"
 complete -c rove -n "__fish_rove_needs_command" -s a -d 'The same as --predict=always'
 complete -c rove -n "__fish_rove_needs_command" -s n -d 'The same as --predict=never'
 complete -c rove -n "__fish_rove_needs_command" -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
@@ -67,10 +70,13 @@ complete -c rove -n "__fish_rove_needs_command" -l mosh-wire -d 'Speak mosh\'s p
 complete -c rove -n "__fish_rove_needs_command" -s 4 -d 'Use IPv4 only'
 complete -c rove -n "__fish_rove_needs_command" -s 6 -d 'Use IPv6 only'
 complete -c rove -n "__fish_rove_needs_command" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_needs_command" -s C -d 'Words of ssh\'s and mosh\'s that say what is so anyway: octets are compressed, ssh gets no terminal, and all ways to the host\'s address are tried'
+complete -c rove -n "__fish_rove_needs_command" -l no-ssh-pty
 complete -c rove -n "__fish_rove_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
 complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
+complete -c rove -n "__fish_rove_needs_command" -a "help" -d 'Show the manual of rove or of one of its commands'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l links -d 'Which symbolic links in directories are made where they go: those that stay inside the directory that is copied, or all. Others are told as failures' -r -f -a "inside\t'Those that cannot lead out of the directory that is copied'
 all\t'All, also absolute ones and those that climb above it'"
 complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a second at most, with K, M or G for thousands, millions or milliards' -r
@@ -139,6 +145,7 @@ complete -c rove -n "__fish_rove_using_subcommand exec" -s I -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s S -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s a -d 'Let no program on the host use your agent'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s T -d 'Run the command without a terminal. With -t it has one if standard input is one, with -tt always'
+complete -c rove -n "__fish_rove_using_subcommand exec" -s s -d 'The command is the name of a subsystem, for programs like sftp and sshfs'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s n -d 'Give it no input'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s G -d 'Print ssh\'s configuration for the host and end, as `ssh -G` does'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
@@ -159,5 +166,6 @@ complete -c rove -n "__fish_rove_using_subcommand exec" -s k
 complete -c rove -n "__fish_rove_using_subcommand exec" -s x -d 'Nothing of the window system is forwarded anyway'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_using_subcommand help" -s h -l help -d 'Print help'
 
 complete -c rove -n "test (count (commandline -opc)) -eq 1" -f -a "(__fish_print_hostnames)"

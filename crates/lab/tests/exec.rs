@@ -16,7 +16,7 @@ use rove_lab::testing::sshd::Sshd;
 use rove_term::Size;
 use rustix::process::Signal;
 
-const CASES: [Case<Host>; 15] = [
+const CASES: [Case<Host>; 17] = [
     ("status", statuses),
     ("streams", three_streams),
     ("words", words_of_ssh),
@@ -32,6 +32,8 @@ const CASES: [Case<Host>; 15] = [
     ("rsync", rsync),
     ("git", git),
     ("proxy", proxy_command),
+    ("subsystems", subsystems),
+    ("pipes", commands_of_a_session),
 ];
 
 #[test]
@@ -79,7 +81,7 @@ fn words_of_ssh(host: &Host) -> Outcome {
 }
 
 fn words_that_are_refused(host: &Host) -> Outcome {
-    for word in ["-f", "-s", "-M", "-X", "-Y"] {
+    for word in ["-f", "-M", "-X", "-Y"] {
         let output = output(host.rove(&[word, "here", "true"]));
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(255) || !said.contains(word) || said.lines().count() > 2 {
@@ -246,6 +248,43 @@ fn git(host: &Host) -> Outcome {
         cd mine; echo two >>file; git commit -qam two; git push -q here:work.git main; \
         cd ../theirs; git pull -q; cmp ../mine/file file; echo same";
     same(clean(host.shell(line))?, "same\n")
+}
+
+/// By the name `rove-ssh`, for programs that run ssh for its subsystems.
+fn subsystems(host: &Host) -> Outcome {
+    let line = format!(
+        "ln -sf {} rove-ssh; seq 1 100000 >sub.in; \
+         printf 'put sub.in sub.there\nget sub.there sub.out\n' | \
+         sftp -q -F {config} -S $PWD/rove-ssh here >/dev/null; cmp sub.in sub.out; \
+         scp -q -F {config} -S $PWD/rove-ssh sub.in here:sub.scp; \
+         scp -q -F {config} -S $PWD/rove-ssh here:sub.scp sub.out; cmp sub.in sub.out; echo same",
+        rove_program().display(),
+        config = host.config.display()
+    );
+    same(clean(host.shell(&line))?, "same\n")?;
+    for (words, told) in [
+        (&["-s", "here", "nosuch"][..], "no subsystem called nosuch"),
+        (&["-s", "here"], "which subsystem?"),
+    ] {
+        let output = output(host.rove(words));
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() != Some(255) || !said.contains(told) {
+            return Err(format!("{output:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// `rove host command` without a terminal is what `rove exec host command` is.
+fn commands_of_a_session(host: &Host) -> Outcome {
+    let line = format!(
+        "rove=\"{} -F {}\"; $rove here 'echo out; echo err >&2; exit 3' 2>pipes.err || echo $?; \
+         cat pipes.err; head -c 1000000 /dev/urandom >pipes.in; $rove here cat <pipes.in >pipes.out; \
+         cmp pipes.in pipes.out; $rove here -- echo '$HOME' '*'; $rove here echo '$((1 + 1))'",
+        rove_program().display(),
+        host.config.display()
+    );
+    same(clean(host.shell(&line))?, "out\n3\nerr\n$HOME *\n2\n")
 }
 
 /// Through `-W` into a second sshd, as ssh's ProxyCommand.

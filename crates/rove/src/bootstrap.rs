@@ -11,3 +11,4 @@ mod request;
 pub(crate) use answer::Reply;
 pub use answer::{Answer, Reader, Refusal, Wire};
 pub use request::{Bind, CostProfile, Ports, Purpose, Request, Server};
+pub(crate) use request::{program_line, version_line};

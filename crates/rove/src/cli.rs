@@ -1,30 +1,36 @@
 //! rove's own command line, and the session it starts.
 
+mod again;
 pub(crate) mod copy;
 pub(crate) mod environment;
 pub(crate) mod exec;
 mod forward;
+pub(crate) mod help;
 mod login;
 pub(crate) mod mosh_client;
+mod order;
+mod subcommand;
 mod values;
 mod words;
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use rove_session::client::TtyScreen;
+use rove_session::client::{Cause, TtyScreen};
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
 use tokio::sync::mpsc;
 
+use self::again::Again;
 use self::environment::{display_variable, either, entry};
 pub(crate) use self::environment::{editing_variable, escape, terminal, variable, variable_os};
 use self::forward::ForwardArgs;
+use self::order::Ordered;
+pub(crate) use self::subcommand::{Subcommand, subcommand};
 use self::words::{RoveArgs, SessionArgs, not_yet, print};
-use crate::bootstrap::CostProfile;
+use crate::bootstrap::{CostProfile, program_line};
 use crate::cli::login::{broken_off, login};
 use crate::client::streams::{self, StreamsHandle};
 use crate::client::{self, Ended, Settings};
@@ -44,28 +50,46 @@ use crate::trace::Trace;
 /// The command as clap knows it, for completions and tests.
 pub fn command() -> clap::Command {
     let copy = copy::command().name("cp");
-    RoveArgs::command().subcommand(copy).subcommand(exec::command().name("exec"))
+    RoveArgs::command()
+        .subcommand(copy)
+        .subcommand(exec::command().name("exec"))
+        .subcommand(help::command())
 }
 
-pub(crate) fn rove(words: &[OsString]) -> ExitCode {
+/// Whose habits count where ssh's and mosh's differ.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Manner {
+    /// Several words are a line for the user's shell, and without a terminal there is no session.
+    Ssh,
+    /// Several words are a program and its arguments, and a terminal is always needed.
+    Mosh,
+}
+
+pub(crate) fn rove(words: &[OsString], manner: Manner) -> ExitCode {
     let clock = Clock::start();
-    let words = match RoveArgs::try_parse_from([OsString::from("rove")].iter().chain(words)) {
+    let mut ordered = Ordered::of(&RoveArgs::command(), words);
+    ordered.is_program |= manner == Manner::Mosh && !ordered.command.is_empty();
+    let again = Again::of(&ordered);
+    let words = match RoveArgs::try_parse_from(ordered.words("rove")) {
         Ok(words) => words,
         Err(usage) => {
-            return not_yet(&usage).map_or_else(|| print(&usage), |failure| fail(&failure));
+            return not_yet(&usage, &again, &exec::command())
+                .map_or_else(|| print(&usage), |failure| fail(&failure));
         }
     };
     let trace = Trace::new(clock, words.session.tell.verbosity());
-    let outcome = match words.forward.is_all() {
-        true => alone(clock, words, &trace),
-        false => shell(clock, words, &trace),
+    let has_terminal = tty::missing_stream().is_none();
+    let outcome = match (words.forward.is_all(), manner) {
+        (true, _) => alone(clock, words, &trace),
+        (false, Manner::Ssh) if !has_terminal => piped(clock, words, &ordered, &trace),
+        (false, _) => shell(clock, words, &again, &trace),
     };
     outcome.unwrap_or_else(|failure| fail(&failure))
 }
 
 /// Runs a session with a shell, and the forwardings beside it.
-fn shell(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
-    let (mut login, settings, forward) = plan(words, trace)?;
+fn shell(clock: Clock, words: RoveArgs, again: &Again, trace: &Trace) -> Result<ExitCode, Failure> {
+    let (mut login, settings, forward) = plan(words, again, trace)?;
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
@@ -75,13 +99,31 @@ fn shell(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failu
             false => forwarding(ready, &found, &login.host, trace)?,
         };
         let ended = client::run(clock, found, &settings, beside, trace).await?;
-        status(&login.host, &ended)
+        status(&login.host, &ended, trace)
     })
+}
+
+/// Runs a command without a terminal of its own, as `rove exec` does.
+fn piped(
+    clock: Clock,
+    words: RoveArgs,
+    ordered: &Ordered,
+    trace: &Trace,
+) -> Result<ExitCode, Failure> {
+    let RoveArgs { host, command, session, forward, server, ssh, .. } = words;
+    let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
+    login.meant = subcommand::meant(ordered);
+    let line = match ordered.is_program {
+        true => program_line(&command),
+        false => command.join(OsStr::new(" ")),
+    };
+    let wanted = exec::Wanted::line(line, ssh.terminal);
+    exec::on_streams(clock, login, forward, wanted, trace)
 }
 
 /// Runs a session without one, for `-N` and `-W`.
 fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
-    let RoveArgs { host, command, session, forward, server, ssh } = words;
+    let RoveArgs { host, command, session, forward, server, ssh, .. } = words;
     let job = exec::job_without_command(&forward, &command)?;
     let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
     exec::for_streams(&mut login, "ssh");
@@ -122,43 +164,52 @@ fn forwarding(
     Ok(Some(StreamsHandle { link, news, on_failure, _serving: serving }))
 }
 
-/// The exit status: the program's own if known, as with ssh.
-fn status(host: &str, ended: &Ended) -> Result<ExitCode, Failure> {
-    match (ended.exit.status, ended.signal) {
-        (Some(status), _) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(FAILED))),
-        (None, Some(signal)) => Ok(ExitCode::from(128 + signal.as_raw() as u8)),
-        (None, None) => broken_off(host, ended, "--udp-port").map_or(Ok(ExitCode::SUCCESS), Err),
+/// The exit status: the program's own if known, as with ssh. Says that the session was ended here, since
+/// nothing on the host did.
+fn status(host: &str, ended: &Ended, trace: &Trace) -> Result<ExitCode, Failure> {
+    if let Some(status) = ended.exit.status {
+        return Ok(ExitCode::from(u8::try_from(status).unwrap_or(FAILED)));
     }
+    match (broken_off(host, ended, "--udp-port"), ended.signal) {
+        (Some(failure), None) => return Err(failure),
+        (Some(failure), Some(_)) => trace.warn(format_args!("{}", failure.what)),
+        (None, _) if ended.exit.cause == Cause::PeerLeft => {}
+        (None, _) => trace.note(format_args!("ended the session on {host}")),
+    }
+    Ok(ended.signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal.as_raw() as u8)))
 }
 
 /// Turns the words into a plan; refuses an impossible one before ssh asks for a password.
-fn plan(words: RoveArgs, trace: &Trace) -> Result<(Login, Settings, ForwardArgs), Failure> {
-    let settings = settings(&words, trace)?;
-    let RoveArgs { host, mut command, session, forward, server, ssh } = words;
-    match command.first() {
-        Some(word) if word == "--" => drop(command.remove(0)),
-        // ssh takes options there, too, so it is a habit; a program's name it never is.
-        Some(word) if word.as_bytes().starts_with(b"-") => {
-            let word = word.to_string_lossy();
-            return Err(Failure::new(
-                format!("{word} stands after the host, where the command begins"),
-                format!("Options go before the host: rove {word} ... {host}"),
-            ));
-        }
-        _ => {}
-    }
+fn plan(
+    words: RoveArgs,
+    again: &Again,
+    trace: &Trace,
+) -> Result<(Login, Settings, ForwardArgs), Failure> {
+    let settings = settings(&words, again, trace)?;
+    let RoveArgs { host, command, session, forward, server, ssh, .. } = words;
     let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
     login.request.colours = settings.tty.colors().count();
-    login.request.command = command;
+    login.meant = subcommand::meant(again.ordered());
+    login.request.command = request_command(command, again.ordered().is_program);
     login.request.tariff = settings.tariff;
     Ok((login, settings, forward))
 }
 
-fn settings(words: &RoveArgs, trace: &Trace) -> Result<Settings, Failure> {
+/// The command of the request: one word is a line for the user's shell, several are a program and its words.
+fn request_command(command: Vec<OsString>, is_program: bool) -> Vec<OsString> {
+    let line = match is_program {
+        true if command.len() != 1 => return command,
+        true => program_line(&command),
+        false => command.join(OsStr::new(" ")),
+    };
+    if line.is_empty() { Vec::new() } else { vec![line] }
+}
+
+fn settings(words: &RoveArgs, again: &Again, trace: &Trace) -> Result<Settings, Failure> {
     if let Some(stream) = tty::missing_stream() {
         return Err(Failure::new(
             format!("standard {stream} is not a terminal, and a session needs one"),
-            format!("To run a command without a terminal: rove exec {} COMMAND", words.host),
+            format!("To run a command without a terminal: {}", again.exec(&exec::command(), "-T")),
         ));
     }
     let term = variable("TERM").unwrap_or_default();
@@ -166,18 +217,23 @@ fn settings(words: &RoveArgs, trace: &Trace) -> Result<Settings, Failure> {
         "dumb" => {
             return Err(Failure::new(
                 "TERM=dumb says that this terminal cannot move its cursor",
-                "If it can, set TERM to what it is, for example: TERM=xterm-256color rove HOST",
+                format!(
+                    "A session that only prints: {}\n      If it can, set TERM to what it is: \
+                     TERM=xterm-256color {}",
+                    again.exec(&exec::command(), "-t"),
+                    again.line(),
+                ),
             ));
         }
         "" => trace.note(format_args!(
             "TERM is not set, so little is asked of this terminal; say what it is: \
-             TERM=xterm-256color rove {}",
-            words.host
+             TERM=xterm-256color {}",
+            again.line()
         )),
         _ if !Dialect::knows(&term) && entry(&term).is_none() => trace.note(format_args!(
             "TERM={term} is not known here, so little is asked of this terminal; say what it is \
-             like: TERM=xterm-256color rove {}",
-            words.host
+             like: TERM=xterm-256color {}",
+            again.line()
         )),
         _ => {}
     }

@@ -14,6 +14,7 @@ mod notice;
 mod os;
 mod printable;
 mod program;
+mod quoted;
 mod runtime;
 mod seen_hosts;
 mod server;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cli;
+use crate::cli::{self, Manner, Subcommand};
 use crate::failure::fail;
 use crate::server;
 use crate::server::program::Program;
@@ -17,13 +17,23 @@ pub fn main() -> ExitCode {
     match Path::new(&program).file_name().and_then(OsStr::to_str) {
         Some("mosh-client") => cli::mosh_client::main(&words),
         Some("mosh-server") => server::main(Program::Mosh, &words),
-        _ if words.first().is_some_and(|word| word == "server") => {
-            server::main(Program::Rove, &words[1..])
-        }
-        _ if words.first().is_some_and(|word| word == "cp") => cli::copy::main(&words[1..]),
-        _ if words.first().is_some_and(|word| word == "exec") => {
-            cli::exec::main(&words[1..]).unwrap_or_else(|failure| fail(&failure))
-        }
-        _ => cli::rove(&words),
+        Some("rove-ssh") => cli::exec::main(&words).unwrap_or_else(|failure| fail(&failure)),
+        Some("mosh") => cli::rove(&words, Manner::Mosh),
+        _ => rove(&words),
+    }
+}
+
+/// Runs the command that the first word names which is no option.
+fn rove(words: &[OsString]) -> ExitCode {
+    let (command, words) = match cli::subcommand(words) {
+        Ok(Some(found)) => found,
+        Ok(None) => return cli::rove(words, Manner::Ssh),
+        Err(failure) => return fail(&failure),
+    };
+    match command {
+        Subcommand::Server => server::main(Program::Rove, &words),
+        Subcommand::Copy => cli::copy::main(&words),
+        Subcommand::Help => cli::help::main(&words).unwrap_or_else(|failure| fail(&failure)),
+        Subcommand::Exec => cli::exec::main(&words).unwrap_or_else(|failure| fail(&failure)),
     }
 }

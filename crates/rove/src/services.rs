@@ -63,10 +63,19 @@ pub enum Call {
 pub struct Exec {
     /// For the call back.
     pub id: Id,
-    /// A line for the user's login shell; empty for a login shell itself.
-    pub command: OsString,
+    /// What to run.
+    pub run: Run,
     /// The terminal to run it on; `None`: it has three pipes.
     pub terminal: Option<Terminal>,
+}
+
+/// What a command is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Run {
+    /// A line for the user's login shell; empty for a login shell itself.
+    Line(OsString),
+    /// The subsystem of this name.
+    Subsystem(OsString),
 }
 
 /// A terminal for a command.
@@ -89,6 +98,9 @@ impl Terminal {
 
 /// Longest name of a terminal.
 const TERM_BYTES_MAX: usize = 64;
+
+/// What stands before a subsystem's name. Servers that know no subsystems refuse the request, since no line has it.
+const SUBSYSTEM: u8 = 0;
 
 const EXEC: u8 = 1;
 const COPY: u8 = 2;
@@ -116,7 +128,13 @@ impl Request {
                         put_modes(&mut out, &terminal.modes);
                     }
                 }
-                out.extend(exec.command.as_bytes());
+                match &exec.run {
+                    Run::Line(line) => out.extend(line.as_bytes()),
+                    Run::Subsystem(name) => {
+                        out.push(SUBSYSTEM);
+                        out.extend(name.as_bytes());
+                    }
+                }
             }
             Request::Copy(order) => {
                 out.push(COPY);
@@ -152,7 +170,7 @@ impl Request {
                     [1] => Some(body.terminal()?),
                     _ => return None,
                 },
-                command: body.command()?,
+                run: body.run()?,
             }),
             COPY => Request::Copy(std::mem::take(&mut body.0).to_vec()),
             CONNECT => {
@@ -254,9 +272,15 @@ impl<'a> Body<'a> {
     }
 
     /// Neither a program's words nor a shell's line can hold a NUL.
-    fn command(&mut self) -> Option<OsString> {
-        let command = self.rest();
-        (!command.contains(&0)).then(|| OsString::from_vec(command.to_vec()))
+    fn run(&mut self) -> Option<Run> {
+        let words = self.rest();
+        let name = words.strip_prefix(&[SUBSYSTEM]);
+        let text = OsString::from_vec(name.unwrap_or(words).to_vec());
+        match name {
+            _ if text.as_bytes().contains(&0) => None,
+            None => Some(Run::Line(text)),
+            Some(name) => (!name.is_empty()).then_some(Run::Subsystem(text)),
+        }
     }
 
     fn terminal(&mut self) -> Option<Terminal> {
@@ -302,11 +326,16 @@ mod tests {
         let modes = Modes::from_pairs([(3, 127), (53, 1), (0, 0)]);
         let terminal = Terminal { size: Size::clamped(24, 80), term: "xterm".into(), modes };
         let exec = |command: &str, terminal| {
-            Request::Exec(Exec { id: Id(7), command: command.into(), terminal })
+            Request::Exec(Exec { id: Id(7), run: Run::Line(command.into()), terminal })
+        };
+        let subsystem = |terminal| {
+            Request::Exec(Exec { id: Id(7), run: Run::Subsystem("sftp".into()), terminal })
         };
         for request in [
             exec("ls -l", None),
-            exec("", Some(terminal)),
+            exec("", Some(terminal.clone())),
+            subsystem(None),
+            subsystem(Some(terminal)),
             Request::Copy(b"\x01\0".to_vec()),
             Request::Connect(endpoint),
             Request::Listen(Id(1), Listen::Tcp { bind: Bind::Loopback, port: 0 }),
@@ -342,6 +371,8 @@ mod tests {
             b"\x06",
             b"\x06/a\0b",
             b"\x01\x00\x00\x00\x01\x00a\0",
+            b"\x01\x00\x00\x00\x01\x00\0",
+            b"\x01\x00\x00\x00\x01\x00\0sftp\0",
             b"\x01\x00\x00\x00\x01\x01\x00\x00\x00\x50\x01x\x00",
             b"\x01\x00\x00\x00\x01\x01\x00\x18\x00\x50\x01x\x02\x03\x7f\x35",
         ] {

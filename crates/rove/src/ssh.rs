@@ -33,6 +33,7 @@ use crate::os;
 use crate::os::locked::within;
 use crate::os::lookup;
 use crate::printable::printable;
+use crate::quoted::quoted;
 use crate::seen_hosts::Hosts;
 use crate::trace::Trace;
 
@@ -97,6 +98,8 @@ pub struct Login {
     /// The program that works without a rove on the host for services that only a rove server has; `None`
     /// for a shell, which a mosh-server gives as well.
     pub instead: Option<&'static str>,
+    /// The line that was meant if there is no such host: its name looks like that of a command.
+    pub meant: Option<String>,
     /// Which hosts had rove before, if that is remembered.
     pub hosts: Option<Hosts>,
     /// The effective configuration of ssh, or why it is unknown, once asked for.
@@ -174,10 +177,7 @@ impl Login {
         let result = self.converse(pair.as_ref().map(KeyPair::public), trace).await;
         let reply = match result {
             Ok(reply) => reply,
-            Err(failure) => {
-                lookup.abort();
-                return Err(failure);
-            }
+            Err(failure) => return Err(self.misspelt(lookup).await.unwrap_or(failure)),
         };
         let (kind, port, secret, announced) = match reply.answer {
             Answer::Rove { port, wire, addresses } => {
@@ -426,14 +426,57 @@ impl Login {
         Failure::new(format!("cannot run {program}: {error}"), next)
     }
 
+    /// Whether a command was meant and not a host: neither ssh nor the system knows the name.
+    async fn misspelt(
+        &self,
+        mut lookup: JoinHandle<io::Result<Vec<SocketAddr>>>,
+    ) -> Option<Failure> {
+        let found = match &self.meant {
+            Some(_) => clock::within(LOOKUP_WAIT, &mut lookup).await.ok().and_then(Result::ok),
+            None => None,
+        };
+        lookup.abort();
+        // Through a proxy ssh reaches names that nobody here knows.
+        let report = self.config().await.unwrap_or_default();
+        let is_direct =
+            matches!(&self.via, Via::Ssh(words) if is_openssh(words)) && !report::has_proxy(report);
+        let meant = self.meant.as_ref().filter(|_| is_direct && matches!(found, Some(Err(_))))?;
+        Some(Failure::new(format!("there is no host {}. Did you mean: {meant}", self.host), ""))
+    }
+
+    /// The line that logs in by hand, with the user's options where the program is OpenSSH.
+    fn by_hand(&self) -> String {
+        let Via::Ssh(words) = &self.via else { return "sh".into() };
+        let options = is_openssh(words).then(|| self.openssh_options()).into_iter().flatten();
+        let words = words.iter().map(OsString::as_os_str).chain(options);
+        quoted(words.chain([OsStr::new(&self.host)]))
+    }
+
+    /// The line that copies this program to the host.
+    fn copy_by_hand(&self) -> String {
+        let mut words = vec![OsString::from("scp")];
+        let mut options = self.openssh_options();
+        while let Some(option) = options.next() {
+            match option.to_str() {
+                Some("-p") => words.push("-P".into()),
+                Some("-l") => {
+                    let user = options.next().unwrap_or_default();
+                    words.extend(["-o".into(), [OsStr::new("User="), user].join(OsStr::new(""))]);
+                }
+                _ => words.push(option.to_owned()),
+            }
+        }
+        format!("{} \"$(command -v rove)\" {}:.local/bin/", quoted(words), self.host)
+    }
+
     fn missing(&self, path: &str) -> Failure {
         let host = &self.host;
         if let Some(instead) = self.instead {
             return no_rove(host, instead);
         }
         let next = format!(
-            "Install one there (for example: scp \"$(command -v rove)\" {host}:.local/bin/), \
-             or say where it is with --server=COMMAND."
+            "Install one there (for example: {}), or say where it is with --server=COMMAND.",
+            self.copy_by_hand()
         );
         let path = printable(path.as_bytes(), PATH_CHARS_MAX);
         Failure::new(format!("{host} has neither rove nor mosh-server in {path}"), next)
@@ -463,7 +506,8 @@ impl Login {
             }
             Refusal::Version(_) => "Update the older of the two.".to_owned(),
             Refusal::Noise => {
-                format!("Make them print only in interactive shells; look at `ssh {host} true`.")
+                let line = self.by_hand();
+                format!("Make them print only in interactive shells; look at `{line} true`.")
             }
         };
         Failure::new(format!("{host}: {refusal}"), next)
@@ -487,7 +531,8 @@ impl Login {
         });
         if reader.begun() {
             let next = format!(
-                "Try the server by hand: {program} {host} {}, or name it with --server=COMMAND.",
+                "Try the server by hand: {} {}, or name it with --server=COMMAND.",
+                self.by_hand(),
                 match self.request.server {
                     crate::bootstrap::Server::Stock(_) => "mosh-server",
                     _ => "rove server --help",
@@ -500,10 +545,14 @@ impl Login {
         }
         let next = match said.is_empty() {
             true => {
-                format!("Its own message stands above. Go on once `{program} {host}` gets you in.")
+                format!(
+                    "Its own message stands above. Go on once `{}` gets you in.",
+                    self.by_hand()
+                )
             }
             false => format!(
-                "Something there keeps commands from running; look at `{program} {host} true`."
+                "Something there keeps commands from running; look at `{} true`.",
+                self.by_hand()
             ),
         };
         Failure::new(format!("could not log in to {host}: {program} {status}{said}"), next)

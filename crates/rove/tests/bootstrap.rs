@@ -106,10 +106,14 @@ fn words_that_cannot_work() {
         (&["--udp-port=65536", "h"], &[], &["0 to 65535"]),
         (&["--predict=perhaps", "h"], &[], &["adaptive"]),
         (&["--frobnicate", "h"], &[], &["--frobnicate", "--help"]),
-        (&["-T", "h"], &[], &["rove: -T: ", "always has a terminal", "rove exec HOST COMMAND"]),
+        (
+            &["-p", "22", "-T", "h", "ls"],
+            &[],
+            &["rove: -T: ", "always has a terminal", "rove exec -T -p 22 h ls"],
+        ),
         (&["-L", "nonsense", "h"], &[], &["nonsense"]),
         (&["-D", "99999", "h"], &[], &["99999"]),
-        (&["-X", "h"], &[], &["rove: -X: ", "no windows yet", "ssh -X HOST"]),
+        (&["-i", "a b", "-X", "h"], &[], &["rove: -X: ", "no windows yet", "ssh -X -i 'a b' h"]),
         (&["-Y", "h"], &[], &["rove: -Y: ", "no windows yet"]),
         (&["--", "-oProxyCommand=reboot"], &[], &["cannot begin with a dash"]),
         (&[], &[], &["HOST"]),
@@ -120,7 +124,19 @@ fn words_that_cannot_work() {
             &[],
             &["cannot run /nonexistent/ssh", "Install OpenSSH"],
         ),
-        (&["h"], &[("TERM", "dumb")], &["cannot move its cursor", "set TERM"]),
+        (
+            &["-p22", "-a", "h", "ls"],
+            &[("TERM", "dumb")],
+            &[
+                "cannot move its cursor",
+                "prints: rove exec -t -p22 h ls",
+                "TERM=xterm-256color rove -p22 -a h ls",
+            ],
+        ),
+        (&["--client=x", "h"], &[], &["rove: --client: rove is its own client"]),
+        (&["--experimental-remote-ip=x", "h"], &[], &["local", "remote", "proxy"]),
+        (&["--predict=never", "cp", "a", "h:"], &[], &["--predict is an option for sessions"]),
+        (&["-v", "cp", "a", "b"], &[], &["both ends of a copy are on this machine"]),
         (&["h"], &[("MOSH_PREDICTION_DISPLAY", "perhaps")], &["MOSH_PREDICTION_DISPLAY=perhaps"]),
         (&["h"], &[("ROVE_UDP_PORT", "x")], &["a port is a number"]),
     ] {
@@ -133,12 +149,12 @@ fn words_that_cannot_work() {
     }
 }
 
-/// Refused before ssh is run, with the status of every failure.
+/// Called as mosh it needs a terminal, as mosh does: refused before ssh is run.
 #[test]
-fn streams_that_are_no_terminal() {
+fn mosh_without_a_terminal() {
     let directory = Directory::new("streams");
     let ssh = directory.script("login", "echo ssh was run; exit 1");
-    let rove = format!("{ROVE} --ssh={ssh} h");
+    let rove = format!("{} --ssh={ssh} -p 22 h ls", directory.link("mosh", ROVE));
     for (line, stream) in [
         (format!("{rove} </dev/null; echo status $?"), "standard input"),
         (format!("echo typed | {rove}; echo status $?"), "standard input"),
@@ -147,14 +163,106 @@ fn streams_that_are_no_terminal() {
         let mut terminal = Terminal::run("/bin/sh", &["-c", &line], &[]);
         terminal.finish();
         let shown = terminal.text();
-        for text in
-            [&format!("rove: {stream} is not a terminal"), "rove exec h COMMAND", "status 255"]
-        {
+        for text in [&format!("rove: {stream} is not a terminal"), "rove exec -T", "status 255"] {
             assert!(shown.contains(text), "{text:?} is not in {shown}");
         }
         assert!(!shown.contains("ssh was run"), "{shown}");
         terminal.assert_given_back();
     }
+}
+
+/// Words, pipes and status, with this rove as the server.
+#[test]
+fn commands_as_ssh_has_them() {
+    let directory = Directory::new("as-ssh");
+    let ssh = directory.script("login", OBEY);
+    let rove = format!("{ROVE} --ssh={ssh} --server={ROVE} 127.0.0.1");
+    let mosh = directory.link("mosh", ROVE);
+    let mosh = format!("{mosh} --ssh={ssh} --server={ROVE} 127.0.0.1");
+    for (line, shown) in [
+        // On a terminal.
+        (format!("{rove} echo '$((1 + 1))' '/[e]tc'"), "2 /etc"),
+        (format!("{rove} 'echo $((1 + 1))' '/[e]tc'"), "2 /etc"),
+        (format!("{rove} -- echo '$((1 + 1))' '/[e]tc'"), "$((1 + 1)) /[e]tc"),
+        (format!("{rove} -- 'no such program'; echo status $?"), "status 127"),
+        (format!("{mosh} echo '$((1 + 1))' '/[e]tc'"), "$((1 + 1)) /[e]tc"),
+        // Without one.
+        (format!("{rove} 'seq 1 3; exit 5' | paste -sd ,; echo ${{PIPESTATUS[0]}}"), "1,2,3\n5"),
+        (format!("echo typed | {rove} tr a-z A-Z"), "TYPED"),
+        (format!("echo typed | {rove} -- printf '<%s>' '$HOME' '*'"), "<$HOME><*>"),
+        (format!("echo 'echo from a $((1 + 1)) shell' | {rove} | cat"), "from a 2 shell"),
+        (format!("{rove} tty </dev/null"), "not a tty"),
+        (format!("{rove} -t 'test -t 0 && echo on one' | cat"), "on one"),
+        (format!("{rove} -tt 'test -t 0 && echo on one' </dev/null"), "on one"),
+    ] {
+        let mut terminal = Terminal::run("bash", &["--norc", "-c", &line], &[]);
+        terminal.finish();
+        let all = terminal.text();
+        assert!(all.contains(shown), "{line}: {shown:?} is not in {all:?}");
+        terminal.assert_modes_given_back();
+    }
+}
+
+/// The manual goes through the user's pager on a terminal, and is plain text in a pipe.
+#[test]
+fn the_manual_is_in_the_program() {
+    for (line, set, text) in [
+        (format!("{ROVE} help"), "tr a-z A-Z | head -n 20", "A MOBILE SHELL"),
+        (format!("{ROVE} help exec"), "cat", "rove-ssh"),
+        (format!("{ROVE} help | head -n 30"), "false", "a mobile shell"),
+        (format!("{ROVE} help cp"), "/nonexistent/pager", "copy files between"),
+        (format!("{ROVE} help sh"), "cat", "possible values"),
+    ] {
+        let mut terminal = Terminal::run("sh", &["-c", &line], &[("PAGER", set), ("MANPAGER", "")]);
+        terminal.finish();
+        let shown = terminal.text();
+        assert!(shown.contains(text), "{line}: {shown}");
+    }
+}
+
+/// Said once ssh has not found the name, and of names that no host has.
+#[test]
+fn a_command_that_is_misspelt() {
+    for (words, said, is_slip) in [
+        (
+            &["-l", "u", "exce", "build7", "ls"][..],
+            "there is no host exce. Did you mean: rove exec -l u build7 ls",
+            true,
+        ),
+        (&["exce"], "could not log in to exce", false),
+        (&["nosuchhost.invalid", "build7"], "could not log in to nosuchhost.invalid", false),
+    ] {
+        let mut terminal = Terminal::run(ROVE, words, &[]);
+        assert_eq!(terminal.finish(), 255);
+        let shown = terminal.text();
+        assert!(shown.contains("Could not resolve hostname"), "{shown}");
+        assert!(shown.contains(said), "{shown}");
+        assert_eq!(shown.contains("Did you mean"), is_slip, "{shown}");
+    }
+}
+
+/// What to do by hand repeats the options that lead there.
+#[test]
+fn hints_repeat_the_options() {
+    let directory = Directory::new("hints");
+    let nonce = NONCE;
+    let ssh = directory.script(
+        "ssh",
+        &format!("for last; do :; done; set -- h \"$last\"; {nonce}; case $last in *ROVE*) ;; *) exit;; esac; echo; echo ROVE BEGIN $nonce; echo ROVE NONE $nonce /bin"),
+    );
+    let ssh = format!("--ssh={ssh}");
+    let words = [ssh.as_str(), "-p", "2222", "-l", "u", "-i", "a key", "127.0.0.1"];
+    let terminal = Terminal::run(ROVE, &words, &[]);
+    assert_failed(
+        terminal,
+        &["scp -P 2222 -o User=u -i 'a key' \"$(command -v rove)\" 127.0.0.1:.local/bin/"],
+    );
+    let directory = Directory::new("hints-closed");
+    let closed = directory.script("ssh", "exit 255");
+    let ssh = format!("--ssh={closed}");
+    let words = [ssh.as_str(), "-p", "2222", "-i", "a key", "127.0.0.1"];
+    let terminal = Terminal::run(ROVE, &words, &[]);
+    assert_failed(terminal, &["ssh -p 2222 -i 'a key' 127.0.0.1` gets you in"]);
 }
 
 /// ssh's own message is shown untouched, before ours.

@@ -53,6 +53,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
         hosts: None,
         report: std::sync::Arc::default(),
         instead: None,
+        meant: None,
         request: Request {
             nonce: Nonce::new(*os::random().unwrap()),
             key: None,

@@ -112,8 +112,18 @@ fn the_escape_key_suspends_and_a_shell_continues() {
     terminal.expect("\x1b[?1l");
     terminal.type_keys("echo status $?; exit\n");
     terminal.expect("status 0");
+    let shown = terminal.text();
+    assert_eq!(shown.matches("rove: ended the session on 127.0.0.1").count(), 1, "{shown}");
     assert_eq!(terminal.finish(), 0);
     terminal.assert_given_back();
+}
+
+/// A program that ends by itself says what it says; rove adds nothing.
+#[test]
+fn a_program_that_ends_leaves_no_words() {
+    let mut terminal = local(&["echo here; exit 3"]);
+    assert_eq!(terminal.finish(), 3);
+    assert!(!terminal.text().contains("ended the session"), "{}", terminal.text());
 }
 
 /// A session that ends before its program does is a failure; one that its user ends is none.

@@ -1,5 +1,5 @@
 //! The completions and the man page say what the program takes. `ROVE_WRITE_DOCUMENTS=1 cargo test
-//! -p rove-shell --test documents` writes the completions anew.
+//! -p rove-shell --test documents` writes the completions and the manual in the program anew.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 use std::path::{Path, PathBuf};
@@ -68,12 +68,22 @@ fn completions_are_current() {
 fn the_man_pages_have_every_option() {
     let rove = rove::testing::command();
     let copy = rove.find_subcommand("cp").unwrap();
-    for (page, command) in [("man/rove.1", &rove), ("man/rove-cp.1", copy)] {
-        has_every_option(page, command);
+    let exec = rove.find_subcommand("exec").unwrap();
+    for (page, command, rest) in [
+        ("man/rove.1", &rove, None),
+        ("man/rove-cp.1", copy, None),
+        ("man/rove-exec.1", exec, Some(&rove)),
+    ] {
+        has_every_option(page, command, rest);
     }
 }
 
-fn has_every_option(file: &str, command: &clap::Command) {
+/// Options that `elsewhere` has, too, need no entry.
+fn has_every_option(file: &str, command: &clap::Command, elsewhere: Option<&clap::Command>) {
+    let is_elsewhere = |option: &clap::Arg| {
+        elsewhere
+            .is_some_and(|it| it.get_arguments().any(|other| other.get_id() == option.get_id()))
+    };
     let page = std::fs::read_to_string(docs(file)).unwrap();
     let entries: Vec<Vec<&str>> = page
         .lines()
@@ -83,7 +93,7 @@ fn has_every_option(file: &str, command: &clap::Command) {
     // mdoc writes -x as "Fl x" and --xyz as "Fl -xyz".
     let has =
         |name: &str| entries.iter().any(|words| words.windows(2).any(|two| two == ["Fl", name]));
-    for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+    for option in command.get_arguments().filter(|it| !it.is_hide_set() && !is_elsewhere(it)) {
         let long = option.get_long().map(|long| format!("-{long}"));
         for name in long.into_iter().chain(option.get_short().map(String::from)) {
             assert!(has(&name), "-{name} has no entry in {file}");
@@ -94,10 +104,29 @@ fn has_every_option(file: &str, command: &clap::Command) {
     }
 }
 
+/// The text of the man pages, which `rove help` shows.
+#[test]
+fn the_manual_in_the_program_is_current() {
+    for name in ["rove", "rove-cp", "rove-exec", "rove-server"] {
+        let output = std::process::Command::new("timeout")
+            .args(["20", "groff", "-mandoc", "-Tascii", "-P-cbou", "-rLL=78n"])
+            .arg(docs(&format!("man/{name}.1")))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let file = docs(&format!("man/text/{name}.txt"));
+        if std::env::var_os("ROVE_WRITE_DOCUMENTS").is_some() {
+            std::fs::write(&file, &output.stdout).unwrap();
+        }
+        let current = std::fs::read(&file).unwrap_or_default();
+        assert!(current == output.stdout, "{} is not what the man page says", file.display());
+    }
+}
+
 /// The pages are clean roff, as far as groff's own checks go.
 #[test]
 fn the_man_pages_are_clean() {
-    for page in ["man/rove.1", "man/rove-cp.1", "man/rove-server.1"] {
+    for page in ["man/rove.1", "man/rove-cp.1", "man/rove-exec.1", "man/rove-server.1"] {
         let output = std::process::Command::new("timeout")
             .args(["20", "groff", "-mandoc", "-Tutf8", "-ww", "-z"])
             .arg(docs(page))

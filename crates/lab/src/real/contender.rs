@@ -165,7 +165,7 @@ impl Contender {
                     Wire::Native => "--native",
                     Wire::Mosh => "--mosh-wire",
                 });
-                command.args(["--", &host]).args(remote);
+                command.args([&host, "--"]).args(remote);
                 command
             }
             Kind::Other(words) => other(words, ssh, config, &host, remote),

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rove_ssp::{PublicKeyOctets, Timing};
 
@@ -12,6 +12,9 @@ use crate::bootstrap::nonce::Nonce;
 
 /// Directories to search besides the PATH of ssh's shell, which is not that of a login shell.
 const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
+
+/// Decodes the words of a script, each of which is encoded for `printf %b`.
+const DECODE: &str = r#"for w do shift; w=$(printf "%b." "$w"); set -- "$@" "${w%.}"; done; "#;
 
 /// Which server to start.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -169,9 +172,7 @@ impl Request {
             words.insert(0, line);
         }
         if !words.is_empty() {
-            script.push_str(
-                r#"for w do shift; w=$(printf "%b." "$w"); set -- "$@" "${w%.}"; done; "#,
-            );
+            script.push_str(DECODE);
         }
         match &self.server {
             Server::Found => {
@@ -282,6 +283,36 @@ impl Request {
     }
 }
 
+/// A line that makes any login shell print the version of the server that a request starts.
+pub(crate) fn version_line(server: &Server) -> OsString {
+    match server {
+        Server::Found => format!("sh -c 'PATH=\"$PATH:{SEARCHED}\" exec rove --version'").into(),
+        Server::Rove(line) | Server::Stock(line) => {
+            let line = line.as_bytes();
+            let program = line.strip_suffix(b" server").unwrap_or(line);
+            OsString::from_vec([program, b" --version"].concat())
+        }
+    }
+}
+
+/// A line that makes any login shell run a program with these words as they are.
+pub(crate) fn program_line(words: &[OsString]) -> OsString {
+    let is_plain = |word: &OsString| {
+        let plain = |octet: &u8| octet.is_ascii_alphanumeric() || b"_./:,@+-".contains(octet);
+        !word.is_empty() && word.as_bytes().iter().all(plain)
+    };
+    if words.iter().all(is_plain) {
+        return words.join(OsStr::new(" "));
+    }
+    let mut line = format!("exec sh -c '{DECODE}exec \"$@\"' rove");
+    for word in words {
+        line.push_str(" '");
+        encode(word.as_bytes(), &mut line);
+        line.push('\'');
+    }
+    line.into()
+}
+
 /// Whether a word can be a locale's name; other words might need quoting.
 fn is_locale(word: &str) -> bool {
     let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"_.-@:,".contains(&octet);
@@ -326,6 +357,29 @@ mod tests {
             if let Some(ports) = parsed {
                 assert_eq!(ports.to_string().parse(), Ok(ports));
             }
+        }
+    }
+
+    /// tests/bootstrap_shells.rs has other shells read the same encoding.
+    #[test]
+    fn lines_that_keep_the_words_of_a_program() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(program_line(&words(&["tmux", "attach", "-d"])), "tmux attach -d");
+        for given in
+            [&["printf", "<%s>", "$HOME", "*", "it's", "a\nb", "", "!x\\"][..], &["printf", ""]]
+        {
+            let output = std::process::Command::new("sh")
+                .arg("-c")
+                .arg(program_line(&words(given)))
+                .output()
+                .expect("a shell");
+            let expected: String = match given {
+                [_, _, rest @ ..] => rest.iter().map(|word| format!("<{word}>")).collect(),
+                _ => String::new(),
+            };
+            let expected = if given.len() > 2 { expected } else { String::new() };
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+            assert!(output.status.success(), "{output:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,10 +12,12 @@ use rove_streams::Streams;
 use rove_streams::clock;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::bootstrap::Purpose;
+use crate::bootstrap::{Purpose, version_line};
+use crate::cli::again::Again;
 use crate::cli::environment::{either, escape, variable};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
+use crate::cli::order::Ordered;
 use crate::cli::values::parse_host;
 use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, of_ssh_alone, print};
 use crate::client::session::Session;
@@ -24,14 +26,15 @@ use crate::notice::{NOTICES_MAX, Notice, OnFailure};
 use crate::os::clock::Clock;
 use crate::os::sandbox::{Reach, confine, confine_all};
 use crate::os::tty;
+use crate::printable::printable;
 use crate::runtime::in_runtime;
 use crate::services::calls::Callbacks;
-use crate::services::exec::{self, Broken, Command, Input, ends};
+use crate::services::exec::{self, Broken, Command, Ends, Input, ends};
 use crate::services::forward::config::{Config, TerminalWish};
 use crate::services::forward::reach;
 use crate::services::forward::spec::Endpoint;
 use crate::services::silence::{GIVE_UP_AFTER, Silence};
-use crate::services::{Request, Terminal};
+use crate::services::{Request, Run, Terminal};
 use crate::ssh::Login;
 use crate::trace::Trace;
 
@@ -73,6 +76,10 @@ pub(super) struct ExecArgs {
     /// Run the command without a terminal. With -t it has one if standard input is one, with -tt always.
     #[arg(short = 'T', overrides_with = "terminal")]
     pipes: bool,
+
+    /// The command is the name of a subsystem, for programs like sftp and sshfs.
+    #[arg(short = 's')]
+    subsystem: bool,
 
     /// Give it no input.
     #[arg(short = 'n')]
@@ -135,11 +142,11 @@ pub(super) enum Job {
 
 /// Runs `rove exec` with the words after it.
 pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
-    let words = ssh_order(&ExecArgs::command(), words);
-    match ExecArgs::try_parse_from([OsString::from("rove exec")].iter().chain(&words)) {
+    let ordered = Ordered::of(&ExecArgs::command(), words);
+    match ExecArgs::try_parse_from(ordered.words("rove exec")) {
         Ok(words) => words.run(),
         Err(usage) => {
-            if let Some(failure) = of_ssh_alone(&usage) {
+            if let Some(failure) = of_ssh_alone(&usage, &Again::of(&ordered)) {
                 return Err(failure);
             }
             Ok(print(&usage))
@@ -156,20 +163,22 @@ impl ExecArgs {
     fn run(self) -> Result<ExitCode, Failure> {
         let clock = Clock::start();
         let trace = Trace::new(clock, self.tell.verbosity());
-        let mut login = login(&self.host, self.ssh_options(), &self.ssh, &self.server)?;
+        let login = login(&self.host, self.ssh_options(), &self.ssh, &self.server)?;
         if self.print_config {
             return Err(login.print_config());
         }
-        for_streams(&mut login, "ssh");
-        in_runtime(async {
-            let config = Config::read(login.config().await.unwrap_or_default());
-            let job = self.job(&config, &trace)?;
-            let mut forward = self.forward;
-            if self.no_agent {
-                forward.refuse_agent();
-            }
-            alone(clock, login, &forward, job, &trace).await
-        })
+        let wanted = Wanted {
+            is_subsystem: self.subsystem,
+            has_terminal: !self.pipes,
+            has_input: !self.no_input,
+            escape: self.escape,
+            ..Wanted::line(self.command.join(OsStr::new(" ")), self.ssh.terminal)
+        };
+        let mut forward = self.forward;
+        if self.no_agent {
+            forward.refuse_agent();
+        }
+        on_streams(clock, login, forward, wanted, &trace)
     }
 
     fn ssh_options(&self) -> Vec<OsString> {
@@ -190,25 +199,55 @@ impl ExecArgs {
         }
         options
     }
+}
 
-    fn job(&self, config: &Config, trace: &Trace) -> Result<Job, Failure> {
-        if self.forward.is_all() {
-            return job_without_command(&self.forward, &self.command);
+/// What to run on the host, as the user asked for it.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// A line for the user's shell, or a subsystem's name.
+    line: OsString,
+    is_subsystem: bool,
+    /// How many times `-t` was given.
+    terminals: u8,
+    /// Unless `-T` was given.
+    has_terminal: bool,
+    /// Unless `-n` was given.
+    has_input: bool,
+    /// The value of `-e`.
+    escape: Option<OsString>,
+}
+
+impl Wanted {
+    /// A line for the user's shell, empty for a login shell, after so many `-t`.
+    pub(super) fn line(line: OsString, terminals: u8) -> Wanted {
+        let (has_terminal, has_input) = (true, true);
+        Wanted { line, is_subsystem: false, terminals, has_terminal, has_input, escape: None }
+    }
+
+    fn job(self, forward: &ForwardArgs, config: &Config, trace: &Trace) -> Result<Job, Failure> {
+        if forward.is_all() {
+            let command = [self.line].into_iter().filter(|line| !line.is_empty());
+            return job_without_command(forward, &command.collect::<Vec<_>>());
         }
         if config.no_command {
-            return job_without_command(&self.forward, &[]);
+            return job_without_command(forward, &[]);
         }
-        let words: Vec<&[u8]> = self.command.iter().map(|word| word.as_bytes()).collect();
-        let no_input = self.no_input || config.no_input;
+        if self.is_subsystem && self.line.is_empty() {
+            return Err(Failure::new(
+                "-s: which subsystem?",
+                "For example: rove exec -s HOST sftp",
+            ));
+        }
+        let no_input = !self.has_input || config.no_input;
         let typed = io::stdin().is_terminal() && !no_input;
-        let wish = match self.ssh.terminal {
-            _ if self.pipes => TerminalWish::No,
+        let wish = match self.terminals {
+            _ if !self.has_terminal => TerminalWish::No,
             0 => config.terminal,
             1 => TerminalWish::Yes,
             _ => TerminalWish::Force,
         };
         let on_terminal = match wish {
-            TerminalWish::Usual => self.command.is_empty() && typed,
+            TerminalWish::Usual => self.line.is_empty() && typed,
             TerminalWish::No => false,
             TerminalWish::Yes => typed,
             TerminalWish::Force => true,
@@ -220,7 +259,7 @@ impl ExecArgs {
         let size = tty::window().unwrap_or(rove_term::Size::clamped(rows, cols));
         let term = variable("TERM").filter(|term| Terminal::takes(term)).unwrap_or_default();
         Ok(Job::Run(Command {
-            line: OsString::from_vec(words.join(&b' ')),
+            run: if self.is_subsystem { Run::Subsystem(self.line) } else { Run::Line(self.line) },
             input: if no_input { Input::Nothing } else { Input::Ours },
             terminal: on_terminal.then(|| Terminal { size, term, modes: tty::modes() }),
             escape: match self.escape.as_deref().map(OsStr::as_bytes) {
@@ -230,6 +269,22 @@ impl ExecArgs {
             },
         }))
     }
+}
+
+/// Starts a session without a screen and does what is wanted.
+pub(super) fn on_streams(
+    clock: Clock,
+    mut login: Login,
+    forward: ForwardArgs,
+    wanted: Wanted,
+    trace: &Trace,
+) -> Result<ExitCode, Failure> {
+    for_streams(&mut login, "ssh");
+    in_runtime(async {
+        let config = Config::read(login.config().await.unwrap_or_default());
+        let job = wanted.job(&forward, &config, trace)?;
+        alone(clock, login, &forward, job, trace).await
+    })
 }
 
 /// The job of `-N` and `-W`.
@@ -294,8 +349,13 @@ pub(super) async fn alone(
         }
         match job {
             Job::Run(command) => {
-                let end = exec::run(&streams, &calls, command, ends()).await;
-                let end = end.map_err(|error| broken(&login.host, &error))?;
+                let is_subsystem = matches!(command.run, Run::Subsystem(_));
+                let end = match exec::run(&streams, &calls, command, ends()).await {
+                    Err(error) if is_subsystem && error.is_refused() => {
+                        return Err(too_old(&streams, &calls, &login).await);
+                    }
+                    end => end.map_err(|error| broken(&login.host, &error))?,
+                };
                 is_whole = end.is_whole() && is_here;
                 end.status()
             }
@@ -389,65 +449,43 @@ async fn join(streams: &Streams, to: Endpoint, host: &str) -> Result<ExitCode, F
     }
 }
 
+/// How long the rove on the host may take to tell its version.
+const VERSION_WAIT: Duration = Duration::from_secs(5);
+
+/// The failure of a server that knows no subsystems, with its version.
+async fn too_old(streams: &Streams, calls: &Callbacks, login: &Login) -> Failure {
+    let mut output = Vec::new();
+    let ends = Ends { input: tokio::io::empty(), output: &mut output, errors: tokio::io::sink() };
+    let command = Command {
+        run: Run::Line(version_line(&login.request.server)),
+        input: Input::Nothing,
+        terminal: None,
+        escape: Escape::None,
+    };
+    // Without an answer the version stays unknown.
+    let _ = clock::within(VERSION_WAIT, exec::run(streams, calls, command, ends)).await;
+    let said = printable(output.trim_ascii(), VERSION_CHARS_MAX);
+    let there = if said.is_empty() { "an older rove".to_owned() } else { said };
+    Failure::new(
+        format!("{} has {there}, which knows no subsystems", login.host),
+        format!("This one is rove {}: update the other.", env!("CARGO_PKG_VERSION")),
+    )
+}
+
+/// Characters shown of a version.
+const VERSION_CHARS_MAX: usize = 40;
+
 fn broken(host: &str, broken: &Broken) -> Failure {
     match broken {
         Broken::Input(error) => Failure::new(format!("cannot read standard input: {error}"), ""),
         Broken::Output(error) => Failure::new(format!("cannot write standard output: {error}"), ""),
-        Broken::Session(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+        refused if refused.is_refused() => {
             Failure::new(format!("the rove on {host} does not do this"), "Update it.")
         }
         Broken::Session(error) => {
             Failure::new(format!("the session with {host} was broken off: {error}"), "")
         }
     }
-}
-
-/// Moves options before the host, where clap looks for them: ssh also takes them after it, until the command
-/// begins.
-fn ssh_order(command: &clap::Command, words: &[OsString]) -> Vec<OsString> {
-    let (mut options, mut host, mut rest) = (Vec::new(), None, words.iter());
-    let mut line = Vec::new();
-    while let Some(word) = rest.next() {
-        let octets = word.as_bytes();
-        if octets == b"--" {
-            if host.is_none() {
-                host = rest.next();
-            }
-            line.extend(rest.cloned());
-            break;
-        } else if octets.len() > 1 && octets.starts_with(b"-") {
-            options.push(word.clone());
-            if wants_next(command, octets) {
-                options.extend(rest.next().cloned());
-            }
-        } else if host.is_none() {
-            host = Some(word);
-        } else {
-            line.push(word.clone());
-            line.extend(rest.cloned());
-            break;
-        }
-    }
-    let dashes = host.map(|host| [OsString::from("--"), host.clone()]);
-    options.into_iter().chain(dashes.into_iter().flatten()).chain(line).collect()
-}
-
-/// Whether the value of this word's option is the next word.
-fn wants_next(command: &clap::Command, word: &[u8]) -> bool {
-    let takes = |wanted: &dyn Fn(&clap::Arg) -> bool| {
-        let found = command.get_arguments().find(|option| wanted(option));
-        found.is_some_and(|option| option.get_action().takes_values())
-    };
-    if let Some(long) = word.strip_prefix(b"--") {
-        return takes(&|option| option.get_long().is_some_and(|name| name.as_bytes() == long));
-    }
-    let mut letters = word[1..].iter();
-    while let Some(&letter) = letters.next() {
-        if takes(&|option| option.get_short() == Some(char::from(letter))) {
-            return letters.next().is_none();
-        }
-    }
-    false
 }
 
 #[cfg(test)]
@@ -459,35 +497,14 @@ mod tests {
     }
 
     #[test]
-    fn options_may_stand_after_the_host() {
-        for (line, ordered) in [
-            ("h", "-- h"),
-            ("h ls -l", "-- h ls -l"),
-            ("-l u h rsync --server -e.x . /a", "-l u -- h rsync --server -e.x . /a"),
-            ("-p 22 u@h git-upload-pack 'x'", "-p 22 -- u@h git-upload-pack 'x'"),
-            ("-o SendEnv=A -p22 h x", "-o SendEnv=A -p22 -- h x"),
-            ("h -p 22 -x ls -p", "-p 22 -x -- h ls -p"),
-            ("-Txq -tt h", "-Txq -tt -- h"),
-            ("-- h -p", "-- h -p"),
-            ("h -- ls", "-- h ls"),
-            ("--udp-port 0 h ls", "--udp-port 0 -- h ls"),
-            ("--udp-port=0 h ls", "--udp-port=0 -- h ls"),
-            ("-L 1:h:2 -N h", "-L 1:h:2 -N -- h"),
-        ] {
-            let ordered = words(ordered);
-            assert_eq!(ssh_order(&ExecArgs::command(), &words(line)), ordered, "{line}");
-        }
-    }
-
-    #[test]
     fn what_ssh_gets() {
         for (line, options, command) in [
             ("-p 2222 -l u -i k -o A=b -x -T -q h ls", "-p 2222 -l u -i k -o A=b -q", "ls"),
             ("-C -c aes128-ctr -S none h a b  c", "-c aes128-ctr -S none -C", "a b c"),
             ("h", "", ""),
         ] {
-            let ordered = ssh_order(&ExecArgs::command(), &words(line));
-            let parsed = ExecArgs::try_parse_from([OsString::from("x")].iter().chain(&ordered));
+            let ordered = Ordered::of(&ExecArgs::command(), &words(line));
+            let parsed = ExecArgs::try_parse_from(ordered.words("x"));
             let parsed = parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(parsed.ssh_options(), words(options), "{line}");
             assert_eq!(parsed.command, words(command), "{line}");
@@ -496,10 +513,11 @@ mod tests {
 
     #[test]
     fn what_rove_has_not() {
-        for line in ["-f h ls", "-fN h", "-s h sftp", "-M h", "-X h xterm", "h -Y ls"] {
-            let ordered = ssh_order(&ExecArgs::command(), &words(line));
-            let parsed = ExecArgs::try_parse_from([OsString::from("x")].iter().chain(&ordered));
-            let failure = parsed.err().and_then(|usage| of_ssh_alone(&usage));
+        for line in ["-f h ls", "-fN h", "-M h", "-X h xterm", "h -Y ls"] {
+            let ordered = Ordered::of(&ExecArgs::command(), &words(line));
+            let parsed = ExecArgs::try_parse_from(ordered.words("x"));
+            let again = Again::of(&ordered);
+            let failure = parsed.err().and_then(|usage| of_ssh_alone(&usage, &again));
             let said = failure.unwrap_or_else(|| panic!("{line} is not refused")).to_string();
             assert_eq!(said.lines().count(), 1, "{said}");
         }

@@ -64,6 +64,7 @@ pub(crate) fn login(
         family: ssh.family(),
         wires: server.wires(),
         instead: None,
+        meant: None,
         hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
         report: Arc::default(),
         request: Request {

@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, Parser, ValueHint};
 use rove_session::predict::Display;
 
 use crate::bootstrap::{Bind, Ports};
+use crate::cli::again::Again;
 use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{FamilyWord, Predict, parse_bind, parse_host};
 use crate::failure::{FAILED, Failure};
@@ -23,7 +24,7 @@ pub(super) const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
-`rove exec --help` tells how to run commands as ssh does, `rove server --help` about the other end; `rove -- server` is the host \"server\".";
+`rove help` is the manual, `rove help exec` how to run commands as ssh does, `rove help cp` how to copy, `rove help server` the other end; `rove -- server` is the host \"server\".";
 
 /// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
 ///
@@ -44,8 +45,8 @@ pub(super) struct RoveArgs {
     #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
     pub(super) host: String,
 
-    /// What to run instead of a login shell: one word is a line for your shell there, several are a
-    /// program and its arguments.
+    /// What to run instead of a login shell: a line for your shell there, of several words joined by
+    /// spaces, or after -- a program and its arguments. Without a terminal here it is run as by rove exec.
     #[arg(
         value_name = "COMMAND",
         trailing_var_arg = true,
@@ -65,6 +66,15 @@ pub(super) struct RoveArgs {
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
     pub(super) ssh: SshArgs,
+
+    /// Words of ssh's and mosh's that say what is so anyway: octets are compressed, ssh gets no terminal,
+    /// and all ways to the host's address are tried.
+    #[arg(short = 'C', hide = true)]
+    compress: bool,
+    #[arg(long, hide = true)]
+    no_ssh_pty: bool,
+    #[arg(long, hide = true, value_name = "WAY", value_parser = ["local", "remote", "proxy"])]
+    experimental_remote_ip: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -250,6 +260,12 @@ impl SshArgs {
         options
     }
 
+    /// Whether the argument of this name is one of ssh's own.
+    pub(super) fn has(id: &str) -> bool {
+        let table = SshArgs::augment_args(clap::Command::new("ssh"));
+        table.get_arguments().any(|arg| arg.get_id() == id && !["ssh", "family"].contains(&id))
+    }
+
     pub(super) fn family(&self) -> Family {
         match (self.inet, self.inet6, self.family) {
             (true, _, _) | (_, _, Some(FamilyWord::Inet)) => Family::Inet,
@@ -261,28 +277,33 @@ impl SshArgs {
     }
 }
 
-/// The message for an option that ssh has and rove lacks.
-pub(super) fn not_yet(usage: &clap::Error) -> Option<Failure> {
-    let option = unknown_option(usage)?;
-    if option == "-T" {
-        let next = "without one: rove exec HOST COMMAND";
-        return Some(Failure::new(format!("-T: a session always has a terminal; {next}"), ""));
-    }
-    of_ssh_alone(usage)
+/// The message for an option that ssh or mosh has and a session lacks; `table` has the options of `rove exec`.
+pub(super) fn not_yet(
+    usage: &clap::Error,
+    again: &Again,
+    table: &clap::Command,
+) -> Option<Failure> {
+    let what = match unknown_option(usage)? {
+        "-T" => {
+            format!("-T: a session always has a terminal; without one: {}", again.exec(table, "-T"))
+        }
+        "-s" => format!("-s: a subsystem has no terminal: {}", again.exec(table, "-s")),
+        "--client" => "--client: rove is its own client; leave it out".to_owned(),
+        _ => return of_ssh_alone(usage, again),
+    };
+    Some(Failure::new(what, ""))
 }
 
 /// The message for an option that neither a session nor a command has.
-pub(super) fn of_ssh_alone(usage: &clap::Error) -> Option<Failure> {
+pub(super) fn of_ssh_alone(usage: &clap::Error, again: &Again) -> Option<Failure> {
     let option = unknown_option(usage)?;
     let (lacking, next) = match option {
         "-X" | "-Y" => {
-            ("rove forwards no windows yet", format!("use `ssh {option} HOST` for what needs them"))
+            let line = again.ssh(option, SshArgs::has);
+            ("rove forwards no windows yet", format!("use `{line}` for what needs them"))
         }
         "-f" => ("rove stays in the foreground", "put & behind it, or use systemd-run".into()),
         "-M" => ("each rove has a connection of its own", "leave it out".into()),
-        "-s" => {
-            ("rove has no subsystems", "to copy files: rove cp, or rsync -e 'rove exec'".into())
-        }
         _ => return None,
     };
     Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))
@@ -309,6 +330,33 @@ mod tests {
 
     fn parse(words: &str) -> Result<RoveArgs, clap::Error> {
         RoveArgs::try_parse_from(std::iter::once("rove").chain(words.split(' ')))
+    }
+
+    #[test]
+    fn words_of_mosh_and_ssh() {
+        for words in ["-C h", "--no-ssh-pty h", "--experimental-remote-ip=remote h"] {
+            assert!(parse(words).is_ok(), "{words}");
+        }
+        assert!(parse("--experimental-remote-ip=perhaps h").is_err());
+        let table = clap::Command::new("rove exec").arg(clap::Arg::new("port").short('p'));
+        for (line, expected) in [
+            ("-p 22 --client=x h", "--client: rove is its own client; leave it out"),
+            (
+                "-p 22 -a -T h ls",
+                "-T: a session always has a terminal; without one: rove exec -T -p 22 h ls",
+            ),
+            ("-p 22 -s h sftp", "-s: a subsystem has no terminal: rove exec -s -p 22 h sftp"),
+            (
+                "-p 22 -n -X h",
+                "-X: rove forwards no windows yet; use `ssh -X -p 22 h` for what needs them",
+            ),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let ordered = crate::cli::order::Ordered::of(&RoveArgs::command(), &words);
+            let usage = RoveArgs::try_parse_from(ordered.words("rove")).expect_err("refused");
+            let failure = not_yet(&usage, &Again::of(&ordered), &table).expect("a message");
+            assert_eq!(failure.what, expected, "{line}");
+        }
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Commands that run for a client over channels: with pipes, every octet as it is, or on a terminal.
 
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::future::pending;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use rove_streams::{Channel, Reader, Streams, Writer};
@@ -14,10 +17,11 @@ use tokio::process::{Child, Command};
 
 use crate::os;
 use crate::os::pty::{self, Output, Pty};
+use crate::printable::printable;
 use crate::server::service_config::ServiceConfig;
 use crate::services::exec::frame::{self, CONTENTS_BYTES_MAX, Frame, SignalName};
 use crate::services::pump::PUMP_BYTES;
-use crate::services::{Call, Exec};
+use crate::services::{Call, Exec, Run};
 
 /// Runs a command to its end, or until the client gives it up.
 pub(super) async fn serve(
@@ -57,19 +61,45 @@ enum Started {
 }
 
 fn start(exec: &Exec, config: &ServiceConfig) -> io::Result<Started> {
+    let line = match &exec.run {
+        Run::Line(line) => line.as_os_str(),
+        Run::Subsystem(name) => OsStr::new(subsystem(name)?),
+    };
     let Some(terminal) = &exec.terminal else {
-        let mut command = config.surroundings.command(&exec.command, None);
+        let mut command = config.surroundings.command(line, None);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         os::process::lead_session(&mut command, config.cores);
         return Ok(Started::Piped(Command::from(command).spawn()?));
     };
     let pty = Pty::open(terminal.size)?;
     pty.set(&terminal.modes)?;
-    let mut command = config.surroundings.command(&exec.command, Some(&terminal.term));
+    let mut command = config.surroundings.command(line, Some(&terminal.term));
     pty.prepare(&mut command, config.cores)?;
     let pty = os::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
     Ok(Started::OnTerminal(Command::from(command).spawn()?, pty))
 }
+
+/// The places of OpenSSH's server for files, by distribution.
+const SFTP_SERVERS: [&str; 5] = [
+    "/usr/lib/openssh/sftp-server",
+    "/usr/libexec/openssh/sftp-server",
+    "/usr/lib/ssh/sftp-server",
+    "/usr/libexec/sftp-server",
+    "/usr/lib/sftp-server",
+];
+
+/// The line that runs a subsystem. sshd's own configuration is not read: a user need not be able to.
+fn subsystem(name: &OsStr) -> io::Result<&'static str> {
+    let name = printable(name.as_bytes(), NAME_CHARS_MAX);
+    if name != "sftp" {
+        return Err(io::Error::other(format!("no subsystem called {name}")));
+    }
+    let found = SFTP_SERVERS.into_iter().find(|path| Path::new(path).exists());
+    found.ok_or_else(|| io::Error::other("no sftp-server is installed"))
+}
+
+/// Characters shown of a subsystem's name.
+const NAME_CHARS_MAX: usize = 40;
 
 /// How the work on a command ended.
 enum Ended {

@@ -25,13 +25,13 @@ use crate::os::tty::{self, Raw};
 use crate::printable::printable;
 use crate::services::calls::Callbacks;
 use crate::services::pump::PUMP_BYTES;
-use crate::services::{Exec, Request};
+use crate::services::{Exec, Request, Run};
 
 /// The command, its streams and its terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
-    /// A line for the user's shell on the host; empty for a login shell.
-    pub line: std::ffi::OsString,
+    /// What to run.
+    pub run: Run,
     /// Where its input comes from.
     pub input: Input,
     /// The terminal it runs on; `None`: it has three pipes.
@@ -114,6 +114,13 @@ pub(crate) enum Broken {
     Output(io::Error),
 }
 
+impl Broken {
+    /// Whether the server gave the channel up, since it does not know the request.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Broken::Session(error) if error.kind() == io::ErrorKind::ConnectionReset)
+    }
+}
+
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Broken {
         Broken::Session(error)
@@ -133,8 +140,7 @@ pub(crate) async fn run(
 ) -> Result<End, Broken> {
     let Ends { input: ours, output: shown, errors } = ends;
     let (id, mut back) = calls.expect();
-    let request =
-        Request::Exec(Exec { id, command: command.line, terminal: command.terminal.clone() });
+    let request = Request::Exec(Exec { id, run: command.run, terminal: command.terminal.clone() });
     let channel = streams.open(&request.encode()).await.map_err(io::Error::other)?;
     let (reader, writer) = channel.split();
     let (tell, orders) = mpsc::unbounded_channel();

@@ -76,6 +76,12 @@ pub(super) fn host_name(config: &str) -> Option<&str> {
     config.lines().find_map(|line| line.strip_prefix("hostname ")).map(str::trim)
 }
 
+/// Whether the configuration has another way to the host than its name.
+pub(super) fn has_proxy(config: &str) -> bool {
+    let mut lines = config.lines().filter_map(|line| line.split_once(' '));
+    lines.any(|(name, value)| matches!(name, "proxyjump" | "proxycommand") && value != "none")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +110,18 @@ mod tests {
             (SshConfigError::TimedOut(CONFIG_WAIT), "ssh -G did not end in 10 s"),
         ] {
             assert_eq!(error.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn ways_through_a_proxy() {
+        for (report, expected) in [
+            ("hostname h\n", false),
+            ("proxyjump none\nproxycommand none\n", false),
+            ("user u\nproxyjump j\n", true),
+            ("proxycommand nc %h %p\n", true),
+        ] {
+            assert_eq!(has_proxy(report), expected, "{report}");
         }
     }
 

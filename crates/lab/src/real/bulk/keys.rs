@@ -152,7 +152,7 @@ fn cases(pipe: Pipe, setting: Setting) -> Vec<Case> {
         kind: Kind::Other(words.iter().map(|word| (*word).to_owned()).collect()),
     };
     let spec = format!("{}:{}", near(), far());
-    let own = other(&["rove", "--ssh={ssh}", "--native", "-L", &spec, "--", "{host}", "{command}"]);
+    let own = other(&["rove", "--ssh={ssh}", "--native", "-L", &spec, "{host}", "--", "{command}"]);
     let ssh = other(&["ssh", "-F", "{config}", "-L", &spec, "-tt", "{host}", "--", "{line}"]);
     let case = |name: &str, shell, filler| Case { name: name.to_owned(), pipe, shell, filler };
     let beside = |copier: Copier| {

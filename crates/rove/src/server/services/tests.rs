@@ -25,13 +25,13 @@ use crate::os::tty::modes::Modes;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;
 use crate::server::program::Program;
-use crate::services::Terminal;
 use crate::services::calls::Callbacks;
 use crate::services::exec::frame::SignalName;
 use crate::services::exec::{self as client, Command, End, Ends, Input};
 use crate::services::forward::agent;
 use crate::services::forward::spec::Spec;
 use crate::services::forward::wishes::{ForwardRequests, Ready, Side};
+use crate::services::{Run, Terminal};
 
 /// A generous limit for events that happen soon or never.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ fn terminal_of(name: &str) -> Terminal {
 }
 
 fn command(line: &str, terminal: Option<Terminal>) -> Command {
-    Command { line: line.into(), input: Input::Ours, terminal, escape: Escape::None }
+    Command { run: Run::Line(line.into()), input: Input::Ours, terminal, escape: Escape::None }
 }
 
 #[tokio::test]

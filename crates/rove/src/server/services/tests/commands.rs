@@ -282,6 +282,30 @@ async fn the_number_of_a_command_stays_its_own() {
     assert_eq!((end.unwrap(), state), (End::Exited(0), Some('Z')));
 }
 
+/// Asked for a subsystem, a server that knows none gives up the channel, as one does with all that is no request of its
+/// own; that is told from a session that broke off.
+#[tokio::test]
+async fn a_server_older_than_subsystems() {
+    let (streams, server) = rove_streams::in_memory();
+    let calls = Callbacks::default();
+    let (tell, _news) = mpsc::channel(NOTICES_MAX);
+    tokio::spawn(calls.clone().answer(streams.clone(), None, tell));
+    let serving = async {
+        let (request, channel) = server.accept().await.unwrap();
+        // An older rove reads a line here, which has no such octet.
+        assert_eq!(request, b"\x01\0\0\0\x01\0\0sftp");
+        drop(channel);
+        server
+    };
+    let asking = async {
+        let ends = Ends { input: &b""[..], output: Vec::new(), errors: tokio::io::sink() };
+        let sftp = Command { run: Run::Subsystem("sftp".into()), ..command("", None) };
+        client::run(&streams, &calls, sftp, ends).await
+    };
+    let (_server, end) = soon(async { tokio::join!(serving, asking) }).await;
+    assert!(end.unwrap_err().is_refused());
+}
+
 /// A server's reason for a failure is shown, and cannot steer the terminal.
 #[tokio::test]
 async fn the_words_of_a_hostile_server_are_only_words() {
