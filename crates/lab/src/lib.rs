@@ -19,6 +19,7 @@ mod files;
 mod flags;
 mod flood;
 mod frames;
+mod headlines;
 mod host;
 mod html;
 mod link;
