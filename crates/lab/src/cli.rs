@@ -182,6 +182,7 @@ struct HereFlags {
 }
 
 /// Parses the command line and runs the subcommand. The exit status is that of the subcommand, or 255 on an error.
+#[allow(clippy::disallowed_methods, reason = "a result names the program that it ran")]
 pub fn main() -> ExitCode {
     let parser = Cli::command();
     let matches = parser.clone().get_matches();
