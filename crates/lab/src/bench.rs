@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::demo::rove_program;
-use crate::experiments::report::save;
+use crate::experiments::report::{save, save_json};
 use crate::flood::Kind;
 use crate::link::Profile;
 use crate::pair::{Make, Pair, Setup, Watch};
 use crate::proc::{cpu_seconds, field};
+use crate::provenance::{self, Provenance};
 use crate::real::outcome;
 use crate::stats::Summary;
 use crate::sys::spawn_on_pty;
@@ -66,15 +67,17 @@ pub(crate) fn run(bench: Bench, runs: u32, results: &Path) -> io::Result<()> {
             }
         }
     }
-    let command = format!("rove-lab bench {name} --runs {runs}");
+    let command = provenance::command("bench");
     let value = json!({
         "title": title,
         "command": command,
         "versions": versions(),
         "quantities": table.to_json(),
     });
-    save(results, &format!("{name}.json"), &format!("{value:#}\n"))?;
-    print!("{}{}", table.to_markdown(title, &command), table.bars());
+    let recorded = save_json(results, name, value, DEPENDS.iter().copied())?;
+    let text = table.to_markdown(title, &command, &recorded) + &table.bars();
+    save(results, &format!("{name}.md"), &text)?;
+    print!("{text}");
     Ok(())
 }
 
@@ -337,13 +340,13 @@ impl Table {
         rows.collect()
     }
 
-    fn to_markdown(&self, title: &str, command: &str) -> String {
+    fn to_markdown(&self, title: &str, command: &str, recorded: &Provenance) -> String {
         let mut text = format!("# {title}\n\nMade by `{command}`");
         for (name, version) in versions().as_object().into_iter().flatten() {
             let _ = write!(text, "; {name}: {}", version.as_str().unwrap_or("?"));
         }
-        text +=
-            ".\n\n| quantity | program | n | median | 95 % interval | mean | σ | p99 | to mosh |\n";
+        let _ = write!(text, ".\n\n{}\n\n", recorded.sentence());
+        text += "| quantity | program | n | median | 95 % interval | mean | σ | p99 | to mosh |\n";
         text += "|---|---|---|---|---|---|---|---|---|\n";
         for row in &self.rows {
             let Some((rove, stock)) = row.summaries() else { continue };
@@ -438,6 +441,19 @@ fn versions() -> Value {
     versions.as_object_mut().into_iter().for_each(|versions| drop(versions.remove("ssh")));
     versions
 }
+
+/// The code that the numbers come from.
+const DEPENDS: &[&str] = &[
+    "Cargo.lock",
+    "crates/lab/src/bench.rs",
+    "crates/lab/src/flood.rs",
+    "crates/lab/src/pair.rs",
+    "crates/rove/src",
+    "crates/session/src",
+    "crates/ssp/src",
+    "crates/streams/src",
+    "crates/term/src",
+];
 
 /// How long one step may take.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -10,10 +10,14 @@ use std::time::Duration;
 use crate::bench::Bench;
 use crate::experiments::{self, ExperimentFlags};
 use crate::flags::LinkFlags;
+use crate::provenance::{self, Provenance};
 use crate::real::RealFlags;
 use crate::relay::{Config, Relay};
-use crate::{bench, capture, demo, fake_ssh, frames, html, net, predict, real, record, sweep};
-use clap::{Args, Parser, Subcommand};
+use crate::{
+    bench, capture, demo, fake_ssh, frames, headlines, html, net, predict, real, record, stale,
+    sweep,
+};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Emulated links, experiments and a demo for rove
 #[derive(Parser)]
@@ -80,6 +84,12 @@ enum Verb {
     Again(real::repeatability::RepeatabilityFlags),
     /// Gather all results into one HTML page
     Report(html::ReportFlags),
+    /// List the results that are older than the code that made them
+    Stale(stale::StaleFlags),
+    /// Write the figures that documents quote from the results
+    Headlines(headlines::HeadlinesFlags),
+    /// Print where a result comes from that another program makes now, as the head of its Markdown
+    Provenance(ProvenanceFlags),
     /// List the commands of a sweep for many machines, or merge what they printed
     Sweep(sweep::SweepFlags),
     /// One setting and seed of a sweep: prints one line of JSON
@@ -117,6 +127,16 @@ struct BenchFlags {
     /// Where the results go
     #[arg(long, value_name = "DIRECTORY", default_value = "results")]
     results: PathBuf,
+}
+
+#[derive(Args)]
+struct ProvenanceFlags {
+    /// The whole command that makes the result
+    #[arg(long, value_name = "COMMAND")]
+    made_by: String,
+    /// The files and directories of the code that the result depends on, from the root of the repository
+    #[arg(value_name = "PATH", required = true)]
+    depends: Vec<String>,
 }
 
 #[derive(Args)]
@@ -162,8 +182,14 @@ struct HereFlags {
 }
 
 /// Parses the command line and runs the subcommand. The exit status is that of the subcommand, or 255 on an error.
+#[allow(clippy::disallowed_methods, reason = "a result names the program that it ran")]
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let parser = Cli::command();
+    let matches = parser.clone().get_matches();
+    let rove = std::env::var("ROVE_BIN").ok().filter(|rove| !rove.is_empty());
+    provenance::begin(provenance::spelled(&parser, &matches, rove.as_deref()));
+    let command = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command;
+    let done = match command {
         Verb::Demo(link) => demo::run(&link),
         Verb::Relay(flags) => relay(flags),
         Verb::Link(flags) => net::command::run(&flags),
@@ -201,6 +227,13 @@ pub fn main() -> ExitCode {
         Verb::Server(flags) => real(&flags, real::footprint::run),
         Verb::Again(flags) => real::repeatability::run(&flags),
         Verb::Report(flags) => html::run(&flags),
+        Verb::Stale(flags) => stale::run(&flags),
+        Verb::Headlines(flags) => headlines::run(&flags),
+        Verb::Provenance(flags) => {
+            let recorded = Provenance::of_this_process(flags.depends.iter().map(String::as_str));
+            println!("{}", recorded.to_markdown(&flags.made_by));
+            Ok(0)
+        }
         Verb::Sweep(flags) => sweep::run(&flags),
         Verb::Point(flags) => sweep::point(&flags),
         Verb::There(flags) => real::stage::there(&flags.network, &flags.words),

@@ -58,10 +58,7 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
 ///
 /// # Errors
 /// If neither is there; the message says how to build it.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the lab's only look at the environment, with `path_with`"
-)]
+#[allow(clippy::disallowed_methods, reason = "only this module and `main` look at the environment")]
 pub(crate) fn rove_program() -> io::Result<PathBuf> {
     let named = std::env::var_os("ROVE_BIN").filter(|name| !name.is_empty()).map(PathBuf::from);
     let program = match named {
@@ -104,10 +101,7 @@ pub(crate) fn ssh_option_of(lab: &Path, gate: &Path) -> io::Result<OsString> {
 ///
 /// # Errors
 /// If the directory's name holds a colon.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the lab's only look at the environment, with `rove_program`"
-)]
+#[allow(clippy::disallowed_methods, reason = "only this module and `main` look at the environment")]
 pub(crate) fn path_with(first: &Path) -> io::Result<OsString> {
     let old = std::env::var_os("PATH").unwrap_or_else(|| OsStr::new("/usr/bin:/bin").into());
     let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(&old));

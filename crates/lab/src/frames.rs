@@ -12,9 +12,10 @@ use clap::Args;
 use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
 use serde_json::{Value, json};
 
-use crate::experiments::report::{paragraphs, save};
+use crate::experiments::report::{paragraphs, save, save_json};
 use crate::pool;
 use crate::predict::trace::{Kind, Trace, casts_in};
+use crate::provenance::{self, Provenance};
 use crate::stock::{Frame, Stock};
 
 /// What to replay, and where the results go.
@@ -39,12 +40,12 @@ pub(crate) fn run(flags: &FramesFlags) -> io::Result<i32> {
         tallies.push(tally?);
     }
     tallies.push(header_scroll()?);
-    let text = to_markdown(&tallies);
-    print!("{text}");
     let all: Vec<Value> = tallies.iter().map(Tally::to_json).collect();
-    let value = json!({ "command": COMMAND, "recordings": all });
+    let value = json!({ "command": provenance::command("frames"), "recordings": all });
+    let recorded = save_json(&flags.results, "frames", value, DEPENDS.iter().copied())?;
+    let text = to_markdown(&tallies, &recorded);
+    print!("{text}");
     save(&flags.results, "frames.md", &text)?;
-    save(&flags.results, "frames.json", &format!("{value:#}\n"))?;
     Ok(0)
 }
 
@@ -113,9 +114,9 @@ impl Tally {
     }
 }
 
-fn to_markdown(tallies: &[Tally]) -> String {
+fn to_markdown(tallies: &[Tally], recorded: &Provenance) -> String {
     let about = paragraphs(include_str!("experiments/text/frames.md"), &[]).concat();
-    let mut text = format!("# Octets a frame\n\n{about}\n\n");
+    let mut text = format!("# Octets a frame\n\n{}\n\n{about}\n\n", recorded.sentence());
     text += "| recording | frames | not matched | astray | mosh 1.4.0 | rove, to a mosh client | rove, to a \
              rove client | to mosh's |\n|---|---|---|---|---|---|---|---|\n";
     let (scroll, recordings) = match tallies.split_last() {
@@ -294,7 +295,14 @@ fn looks(shown: &Screen, wanted: &Screen) -> bool {
     same(&moved, wanted, &Dialect::MOSH)
 }
 
-const COMMAND: &str = "rove-lab frames";
+/// The code that the numbers come from.
+const DEPENDS: &[&str] = &[
+    "Cargo.lock",
+    "crates/lab/src/frames.rs",
+    "crates/lab/src/stock.rs",
+    "crates/lab/traces/keystrokes",
+    "crates/term/src",
+];
 
 /// Recordings replayed at a time.
 const AT_ONCE: usize = 10;

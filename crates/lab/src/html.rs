@@ -64,7 +64,7 @@ impl Section {
         let mut lines = text.iter().copied().peekable();
         let mut untitled = true;
         while let Some(line) = lines.next() {
-            if line.trim().is_empty() {
+            if line.trim().is_empty() || line.starts_with("<!--") {
                 continue;
             }
             if let Some(heading) = line.strip_prefix("# ").filter(|_| std::mem::take(&mut untitled))
@@ -155,7 +155,7 @@ fn unwrapped(text: &str) -> Vec<&str> {
 
 fn is_text(line: &str) -> bool {
     !line.trim().is_empty()
-        && !["|", "#", "```", "![", "- ", "* "].iter().any(|mark| line.starts_with(mark))
+        && !["|", "#", "```", "![", "- ", "* ", "<!--"].iter().any(|mark| line.starts_with(mark))
 }
 
 /// The page of these.

@@ -1,6 +1,9 @@
-//! Figures as SVG, drawn without a library: the same points make the same bytes.
+//! Figures as SVG, drawn without a library: the same points make the same bytes on every machine, since logarithms
+//! are those of libm and not the system's.
 
 use std::fmt::Write as _;
+
+use libm::{log10, pow};
 
 /// Curves over a common axis, in panels beside each other.
 #[derive(Clone, Debug, Default)]
@@ -242,7 +245,7 @@ impl Range {
                 let low = numbers.filter(|number| *number > 0.0).fold(f64::MAX, f64::min);
                 let low = if low == f64::MAX { 1.0 } else { low };
                 let bound = |number: f64, up: f64| {
-                    let decade = 10f64.powf(number.log10().floor());
+                    let decade = pow(10.0, log10(number).floor());
                     let nice = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * decade);
                     if up > 0.0 {
                         nice.into_iter().find(|nice| *nice >= number * 0.999).unwrap_or(number)
@@ -259,9 +262,7 @@ impl Range {
     fn share(&self, number: f64) -> f64 {
         match self.scale {
             Scale::Linear => number / self.high,
-            Scale::Log => {
-                (number.max(self.low) / self.low).log10() / (self.high / self.low).log10()
-            }
+            Scale::Log => log10(number.max(self.low) / self.low) / log10(self.high / self.low),
         }
     }
 
@@ -272,8 +273,8 @@ impl Range {
                 (0..=(self.high / step).round() as u32).map(|n| f64::from(n) * step).collect()
             }
             Scale::Log => {
-                let first = self.low.log10().floor() as i32;
-                let last = self.high.log10().ceil() as i32;
+                let first = log10(self.low).floor() as i32;
+                let last = log10(self.high).ceil() as i32;
                 let digits: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
                 let inside = self.low * 0.999..=self.high * 1.001;
                 (first..=last)
@@ -287,7 +288,7 @@ impl Range {
 
 /// A distance between ticks that makes four to ten of them.
 fn step(high: f64) -> f64 {
-    let decade = 10f64.powf(high.log10().floor());
+    let decade = pow(10.0, log10(high).floor());
     let digits = high / decade;
     decade
         * if digits <= 2.0 {

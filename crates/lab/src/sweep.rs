@@ -292,8 +292,8 @@ fn report(all: &BTreeMap<Setting, Found>) -> Report {
     });
     let (title, figure) = ("Keys over many paths", Figure::new("Keys over many paths", panels));
     let note = "Each line of the sweep is one setting and one seed; docs/lab.md shows how many machines run it.";
-    let command = "rove-lab sweep --print | parallel > lines; rove-lab sweep --merge lines";
-    Report { command: command.to_owned(), ..Report::new("sweep", title, note, vec![table], figure) }
+    let depends = &["crates/lab/src/sweep.rs"];
+    Report::new("sweep", title, note, depends, (vec![table], figure))
 }
 
 /// Before keys count: as in `rove-lab loss`.

@@ -20,28 +20,28 @@ pub mod clock {
 pub mod experiments {
     pub use crate::experiments::{Scale, quantile};
     pub mod collection {
-        pub use crate::experiments::collection::report;
+        pub use crate::experiments::collection::{DEPENDS, report};
     }
     pub mod flood {
-        pub use crate::experiments::flood::report;
+        pub use crate::experiments::flood::{DEPENDS, report};
     }
     pub mod loss {
-        pub use crate::experiments::loss::report;
+        pub use crate::experiments::loss::{DEPENDS, report};
     }
     pub mod pace {
-        pub use crate::experiments::pace::{Long, beside, cases};
+        pub use crate::experiments::pace::{DEPENDS, Long, beside, cases};
     }
     pub mod probe {
         pub use crate::experiments::probe::{Plan, sessions};
     }
     pub mod reference {
-        pub use crate::experiments::reference::report;
+        pub use crate::experiments::reference::{DEPENDS, report};
     }
     pub mod report {
-        pub use crate::experiments::report::{Report, Table};
+        pub use crate::experiments::report::{Report, Table, VIRTUAL};
     }
     pub mod roam {
-        pub use crate::experiments::roam::report;
+        pub use crate::experiments::roam::{DEPENDS, report};
     }
     pub mod sender {
         pub use crate::experiments::sender::Sender;
@@ -97,6 +97,9 @@ pub mod predict {
     pub mod typist {
         pub use crate::predict::typist::Typist;
     }
+}
+pub mod provenance {
+    pub use crate::provenance::Provenance;
 }
 pub mod quic {
     pub use crate::quic::{Control, Course, Flow, Hosts, Plan};

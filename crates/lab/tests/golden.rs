@@ -6,9 +6,8 @@
 mod common;
 
 use std::fmt::Write as _;
-use std::fs;
 
-use common::chosen_to_record;
+use common::check_golden;
 use rove_lab::testing::scenario::Scenario;
 
 const SEEDS: u64 = 40;
@@ -29,17 +28,5 @@ fn datagrams_are_as_recorded() {
         }
     });
     let found = format!("seed datagrams hash\n{}", lines.concat());
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/simulation.txt");
-    if chosen_to_record() {
-        fs::write(file, &found).unwrap();
-    }
-    let recorded = fs::read_to_string(file).unwrap();
-    let differing: Vec<String> = recorded
-        .lines()
-        .zip(found.lines())
-        .filter(|(recorded, found)| recorded != found)
-        .map(|(recorded, found)| format!("recorded {recorded}, now {found}"))
-        .collect();
-    assert!(differing.is_empty(), "{}", differing.join("\n"));
-    assert_eq!(recorded, found);
+    check_golden("simulation", &found);
 }

@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod common;
+
+use std::fmt::Write as _;
 use std::time::Duration;
 
+use common::check_golden;
 use rove_lab::testing::experiments::pace::{Long, beside, cases};
 use rove_lab::testing::experiments::quantile;
 use rove_lab::testing::quic::{Control, Course, Flow, Hosts, Plan};
@@ -22,6 +26,27 @@ fn check_alone(long: Long, queue_percent: u64, loss_ppm: u32, mbit_min: f64) {
     let most = long.round_trip.as_secs_f64() * 1e3 + 20.0;
     let median = quantile(&course.pings_ms(Duration::ZERO, 8 * SEC), 0.5);
     assert!(median <= most, "{what}: ping {median:.1} ms");
+}
+
+/// Nine seconds of each path that changes, marks or polices, packet by packet. CUBIC is left out: quinn takes its cube
+/// roots from the system's library, which need not be the same everywhere. A change of the controller is recorded with
+/// `RECORD=1 cargo test -p rove-lab --test pace`, in the same commit.
+#[test]
+fn courses_are_as_recorded() {
+    let mut found =
+        String::from("path | octets | sent | taken for lost | pings | sum of pings, us\n");
+    for (name, plan) in cases(9 * SEC) {
+        if plan.flows.iter().any(|flow| flow.control == Control::Cubic) {
+            continue;
+        }
+        let course = plan.run();
+        let octets: u64 = course.received[0].iter().sum();
+        let (sent, lost) = course.packets[0];
+        let pings: Duration = course.pings.iter().map(|(_, trip)| *trip).sum();
+        let (count, us) = (course.pings.len(), pings.as_micros());
+        writeln!(found, "{name} | {octets} | {sent} | {lost} | {count} | {us}").unwrap();
+    }
+    check_golden("pace", &found);
 }
 
 #[test]

@@ -1,9 +1,14 @@
 //! Tests local echo over recorded sessions, in virtual time.
 
+mod common;
+
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::ValueEnum as _;
+use common::check_golden;
 use rove_lab::testing::predict::PathWord;
 use rove_lab::testing::predict::judge::{Tally, deeds};
 use rove_lab::testing::predict::replay::{Replayed, Scenario, replay};
@@ -64,6 +69,23 @@ fn what_is_typed_in_panes_is_seldom_wrong() {
             assert!(ours.at_once > 0, "{name}, {}: nothing is shown at once", scenario.name);
         }
     }
+}
+
+/// A change of the rules is recorded with `RECORD=1 cargo test -p rove-lab --test predict`, in the same commit.
+#[test]
+fn replays_are_as_recorded() {
+    let mut found = String::from("recording rules keys effects at_once wrong latencies_us\n");
+    for name in ["coder", "ops", "tmuxer", "writer"] {
+        for (rules, settings) in [("stock", Settings::STOCK), ("rove", Settings::ROVE)] {
+            let (all, _) = judge(name, settings);
+            let sum: Duration = all.latencies.iter().sum();
+            let Tally { keys, effects, at_once, wrong, .. } = all;
+            let us = sum.as_micros();
+            writeln!(found, "{name} {rules} {keys} {effects} {at_once} {wrong} {us}")
+                .expect("a String takes all");
+        }
+    }
+    check_golden("predict", &found);
 }
 
 #[test]

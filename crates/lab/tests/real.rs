@@ -68,7 +68,11 @@ fn rows(results: &Path, name: &str, output: &Output) -> Option<Vec<Vec<Value>>> 
     assert!(!said.contains("Failed:"), "{said}");
     assert_eq!(json["seed"], 1);
     assert!(json["versions"]["rove"].as_str().unwrap().starts_with("rove "), "{json}");
-    assert!(json["command"].as_str().unwrap().starts_with("rove-lab "));
+    let command = json["command"].as_str().unwrap();
+    // The program under test is part of what is run again.
+    assert!(command.starts_with("ROVE_BIN=") && command.contains(" rove-lab "), "{command}");
+    assert!(command.contains(" --seed 1 "), "defaults are not left out: {command}");
+    assert!(json["n"]["least"].as_u64().unwrap() >= 1 && json["recorded"]["date"].is_string());
     // A busy machine may make it invalid, and then it must say so.
     assert_eq!(json["valid"] == true, output.status.success(), "{said}");
     assert!(read("svg").unwrap().contains("<svg") && read("md").unwrap().contains("Versions: "));

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rove_lab::testing::experiments::report::{Report, Table};
 use rove_lab::testing::plot::Figure;
+use rove_lab::testing::provenance::Provenance;
 use serde_json::Value;
 
 #[test]
@@ -30,6 +31,8 @@ fn markdown_is_made_from_the_recorded_json() {
             name: "recorded",
             title: title.to_owned(),
             command: text(&json["command"]),
+            depends: Vec::new(),
+            recorded: Provenance::of_result(&json),
             notes: notes.into_iter().flatten().map(text).collect(),
             tables: tables.iter().map(table).collect(),
             figure: Figure { title: String::new(), panels: Vec::new() },

@@ -10,7 +10,7 @@ use rove_ssp::Time;
 use serde_json::{Value, json};
 
 use super::probe::{Plan, sessions};
-use super::report::{Table, hundredths, save, tenths};
+use super::report::{Table, VIRTUAL, hundredths, save, save_json, tenths};
 use super::sender::Sender;
 use super::spread::Spread;
 use crate::clock::Clock;
@@ -18,6 +18,7 @@ use crate::demo::rove_program;
 use crate::host::{Load, Typist};
 use crate::link::{Counters, Profile};
 use crate::pair::{Make, Pair, Setup, Watch};
+use crate::provenance;
 use crate::relay::LATE;
 use crate::rng::{Chance, Rng};
 
@@ -154,19 +155,21 @@ impl Precedence {
 }
 
 fn write(flags: &AgreeFlags, tables: &[Table], precedence: Precedence) -> io::Result<()> {
-    let command = format!("rove-lab agree --sessions {} --keys {}", flags.sessions, flags.keys);
+    let command = provenance::command("agree");
+    let numbers = tables.iter().map(Table::to_json).collect::<Vec<Value>>();
+    let value = json!({ "command": command, "tables": numbers });
+    let depends = DEPENDS.iter().chain(VIRTUAL).copied();
+    let recorded = save_json(&flags.results, "agree", value, depends)?;
     let text = format!(
-        "# The simulator against real mosh 1.4.0\n\nMade by `{command}` in real time. {} Left out are keys \
+        "# The simulator against real mosh 1.4.0\n\nMade by `{command}` in real time.\n\n{}\n\n{} Left out are keys \
          during which the relay delivered a datagram more than {} ms late.\n\n{}",
+        recorded.sentence(),
         precedence.describe(),
         LATE.as_millis(),
         tables.iter().map(Table::to_markdown).collect::<Vec<String>>().join("\n")
     );
     print!("{text}");
-    let tables = tables.iter().map(Table::to_json).collect::<Vec<Value>>();
-    let value = json!({ "command": command, "tables": tables });
-    save(&flags.results, "agree.md", &text)?;
-    save(&flags.results, "agree.json", &format!("{value:#}\n"))
+    save(&flags.results, "agree.md", &text)
 }
 
 fn simulate(path: &Profile) -> io::Result<Spread> {
@@ -255,6 +258,17 @@ const COLUMNS: &str =
 
 const PEER_COLUMNS: &str =
     "loss % | who | keys | median | mean | ±95 % | p99 | up/key | down/key | B up/key | B down/key";
+
+/// What its numbers come from besides those of all experiments in virtual time.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/agree.rs",
+    "crates/lab/src/experiments/probe.rs",
+    "crates/lab/src/experiments/sender.rs",
+    "crates/lab/src/host.rs",
+    "crates/lab/src/pair.rs",
+    "crates/lab/src/relay.rs",
+    "crates/rove/src",
+];
 
 const LOSSES: [u32; 3] = [0, 10, 29];
 

@@ -17,6 +17,16 @@ use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::world::Fault;
 
+/// The parts of the lab that its numbers come from.
+pub const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/collection.rs",
+    "crates/lab/src/experiments/probe.rs",
+    "crates/lab/src/experiments/sender.rs",
+    "crates/lab/src/experiments/spread.rs",
+    "crates/lab/src/experiments/text/collection.md",
+    "crates/lab/src/host.rs",
+];
+
 /// The experiment.
 ///
 /// # Errors
@@ -59,10 +69,13 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "collection",
         "How long to gather what a program writes",
         include_str!("text/collection.md"),
-        vec![table],
-        Figure::new(
-            "Load `mixed`, RTT 500 ms (stock sends a frame each 250 ms)",
-            [Panel::new("", x, y, curves)],
+        DEPENDS,
+        (
+            vec![table],
+            Figure::new(
+                "Load `mixed`, RTT 500 ms (stock sends a frame each 250 ms)",
+                [Panel::new("", x, y, curves)],
+            ),
         ),
     ))
 }

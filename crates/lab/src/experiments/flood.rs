@@ -16,6 +16,16 @@ use crate::link::Profile;
 use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::world::Fault;
 
+/// The parts of the lab that its numbers come from.
+pub const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/flood.rs",
+    "crates/lab/src/experiments/probe.rs",
+    "crates/lab/src/experiments/sender.rs",
+    "crates/lab/src/experiments/spread.rs",
+    "crates/lab/src/experiments/text/flood.md",
+    "crates/lab/src/host.rs",
+];
+
 /// The experiment.
 ///
 /// # Errors
@@ -53,8 +63,8 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "flood",
         "Keys during a flood of output",
         include_str!("text/flood.md"),
-        vec![table],
-        Figure::new("A key each 500 ms while the screen scrolls", panels),
+        DEPENDS,
+        (vec![table], Figure::new("A key each 500 ms while the screen scrolls", panels)),
     ))
 }
 

@@ -16,6 +16,18 @@ use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Chance;
 use crate::world::Fault;
 
+/// The parts of the lab that its numbers come from.
+pub const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/loss.rs",
+    "crates/lab/src/experiments/loss_matrix.rs",
+    "crates/lab/src/experiments/paths.rs",
+    "crates/lab/src/experiments/probe.rs",
+    "crates/lab/src/experiments/sender.rs",
+    "crates/lab/src/experiments/spread.rs",
+    "crates/lab/src/experiments/text/loss.md",
+    "crates/lab/src/host.rs",
+];
+
 /// The experiment.
 ///
 /// # Errors
@@ -45,8 +57,11 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "loss",
         "Keys over lossy paths: RTT 100 ms, no predictions",
         include_str!("text/loss.md"),
-        vec![table, paths::others(scale)?, paths::letters(scale)?, paths::peers(scale)?],
-        Figure::new("Load `mixed`, RTT 100 ms, loss each way, no predictions", [means, tails]),
+        DEPENDS,
+        (
+            vec![table, paths::others(scale)?, paths::letters(scale)?, paths::peers(scale)?],
+            Figure::new("Load `mixed`, RTT 100 ms, loss each way, no predictions", [means, tails]),
+        ),
     ))
 }
 

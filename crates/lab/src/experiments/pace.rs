@@ -14,6 +14,15 @@ use crate::quic::{Control, Course, Flow, Plan, SLOT};
 use crate::rng::Chance;
 use crate::world::Fault;
 
+/// The parts of the lab that its numbers come from.
+pub const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/pace.rs",
+    "crates/lab/src/experiments/text/pace.md",
+    "crates/lab/src/quic",
+    "crates/lab/src/quic.rs",
+    "crates/streams/src",
+];
+
 /// Runs the experiment.
 ///
 /// # Errors
@@ -26,8 +35,11 @@ pub(crate) fn report(scale: Scale) -> Result<Report, Fault> {
         "pace",
         "The congestion controller of bulk streams, in virtual time",
         include_str!("text/pace.md"),
-        vec![alone, shared, others],
-        Figure::new("Goodput of bulk streams, Mbit/s", [alone_figure, shared_figure].concat()),
+        DEPENDS,
+        (
+            vec![alone, shared, others],
+            Figure::new("Goodput of bulk streams, Mbit/s", [alone_figure, shared_figure].concat()),
+        ),
     ))
 }
 

@@ -17,6 +17,16 @@ use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Chance;
 use crate::world::Fault;
 
+/// The parts of the lab that its numbers come from.
+pub const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/probe.rs",
+    "crates/lab/src/experiments/reference.rs",
+    "crates/lab/src/experiments/sender.rs",
+    "crates/lab/src/experiments/spread.rs",
+    "crates/lab/src/experiments/text/reference.md",
+    "crates/lab/src/host.rs",
+];
+
 /// The experiment.
 ///
 /// # Errors
@@ -49,8 +59,8 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "reference",
         "Which state a diff starts from",
         include_str!("text/reference.md"),
-        vec![table, study(scale)?],
-        Figure::new("Age of Information by λ, 20 states/s", panels),
+        DEPENDS,
+        (vec![table, study(scale)?], Figure::new("Age of Information by λ, 20 states/s", panels)),
     ))
 }
 

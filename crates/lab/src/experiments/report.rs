@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::plot::Figure;
+use crate::provenance::{self, Provenance};
 
 /// One experiment's results.
 #[derive(Clone, Debug)]
@@ -18,6 +19,10 @@ pub struct Report {
     pub title: String,
     /// The command that makes it again.
     pub command: String,
+    /// The files and directories, from the root of the repository, of the code that the numbers come from.
+    pub depends: Vec<&'static str>,
+    /// When and from which code it was recorded; [`Report::write`] fills it in.
+    pub recorded: Option<Provenance>,
     /// Explanations for its readers, one paragraph each.
     pub notes: Vec<String>,
     /// The numbers.
@@ -81,32 +86,43 @@ impl Table {
 }
 
 impl Report {
-    /// The results of the command of this name; `text` explains them ([`paragraphs`]).
+    /// The results of the command of this name; `text` explains them ([`paragraphs`]), and `depends` are the parts of
+    /// the lab that they come from, besides those of all experiments in virtual time.
     pub(crate) fn new(
         name: &'static str,
         title: &str,
         text: &str,
-        tables: Vec<Table>,
-        figure: Figure,
+        depends: &[&'static str],
+        (tables, figure): (Vec<Table>, Figure),
     ) -> Report {
-        let (title, command) = (title.to_owned(), format!("rove-lab {name}"));
-        Report { name, title, command, notes: paragraphs(text, &[]), tables, figure }
+        Report {
+            name,
+            title: title.to_owned(),
+            command: provenance::command(name),
+            depends: [VIRTUAL, depends].concat(),
+            recorded: None,
+            notes: paragraphs(text, &[]),
+            tables,
+            figure,
+        }
     }
 
     /// Writes `<name>.md`, `<name>.json` and `<name>.svg` into a directory, and prints the first.
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn write(&self, directory: &Path) -> io::Result<()> {
-        self.write_as(directory, self.name, &self.to_json())
+    pub fn write(self, directory: &Path) -> io::Result<()> {
+        let (name, json) = (self.name, self.to_json());
+        self.write_as(directory, name, json)
     }
 
     /// The same under another name, and with this JSON.
     ///
     /// # Errors
     /// Errors of the file system.
-    pub(crate) fn write_as(&self, directory: &Path, name: &str, json: &Value) -> io::Result<()> {
-        save(directory, &format!("{name}.json"), &format!("{json:#}\n"))?;
+    pub(crate) fn write_as(mut self, directory: &Path, name: &str, json: Value) -> io::Result<()> {
+        let depends = self.depends.iter().copied();
+        self.recorded = Some(save_json(directory, name, json, depends)?);
         save(directory, &format!("{name}.svg"), &self.figure.to_svg())?;
         let markdown = self.to_markdown(name);
         save(directory, &format!("{name}.md"), &markdown)?;
@@ -127,6 +143,9 @@ impl Report {
     /// As Markdown, with the figure in `<file>.svg`.
     pub fn to_markdown(&self, file: &str) -> String {
         let mut out = format!("# {}\n\nMade by `{}`.\n\n", self.title, self.command);
+        if let Some(recorded) = &self.recorded {
+            let _ = writeln!(out, "{}\n", recorded.sentence());
+        }
         for note in &self.notes {
             let _ = writeln!(out, "{note}\n");
         }
@@ -134,6 +153,23 @@ impl Report {
         let tables = self.tables.iter().map(Table::to_markdown);
         out + &tables.collect::<Vec<String>>().join("\n")
     }
+}
+
+/// Writes the numbers of a result into `<name>.json`, with where they come from beside them, which is returned: no
+/// result has numbers without it.
+///
+/// # Errors
+/// Errors of the file system.
+pub(crate) fn save_json<'a>(
+    directory: &Path,
+    name: &str,
+    mut json: Value,
+    depends: impl IntoIterator<Item = &'a str>,
+) -> io::Result<Provenance> {
+    let recorded = Provenance::of_this_process(depends);
+    json["recorded"] = recorded.to_json();
+    save(directory, &format!("{name}.json"), &format!("{json:#}\n"))?;
+    Ok(recorded)
 }
 
 /// Writes a file of a directory of results, which is made if it is not there.
@@ -155,6 +191,22 @@ pub(crate) fn paragraphs(text: &str, values: &[(&str, &dyn Display)]) -> Vec<Str
     };
     text.split("\n\n").map(filled).collect()
 }
+
+/// What the numbers of all experiments in virtual time come from.
+pub const VIRTUAL: &[&str] = &[
+    "Cargo.lock",
+    "crates/lab/src/attacker.rs",
+    "crates/lab/src/ends.rs",
+    "crates/lab/src/experiments.rs",
+    "crates/lab/src/experiments/report.rs",
+    "crates/lab/src/link.rs",
+    "crates/lab/src/opportunities.rs",
+    "crates/lab/src/rng.rs",
+    "crates/lab/src/world.rs",
+    "crates/session/src",
+    "crates/ssp/src",
+    "crates/term/src",
+];
 
 /// A number with one digit behind the point: what tables hold.
 pub(crate) fn tenths(number: f64) -> Value {

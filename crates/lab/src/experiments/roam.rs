@@ -17,6 +17,16 @@ use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::rng::Rng;
 use crate::world::Fault;
 
+/// The parts of the lab that its numbers come from.
+pub const DEPENDS: &[&str] = &[
+    "crates/lab/src/experiments/probe.rs",
+    "crates/lab/src/experiments/roam.rs",
+    "crates/lab/src/experiments/sender.rs",
+    "crates/lab/src/experiments/spread.rs",
+    "crates/lab/src/experiments/text/roam.md",
+    "crates/lab/src/host.rs",
+];
+
 /// The experiment.
 ///
 /// # Errors
@@ -45,10 +55,13 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "roam",
         "Back after an interruption",
         include_str!("text/roam.md"),
-        vec![table],
-        Figure::new(
-            "Longest wait for a key after an interruption, RTT 100 ms",
-            [Panel::new("", x, y, curves.into())],
+        DEPENDS,
+        (
+            vec![table],
+            Figure::new(
+                "Longest wait for a key after an interruption, RTT 100 ms",
+                [Panel::new("", x, y, curves.into())],
+            ),
         ),
     ))
 }

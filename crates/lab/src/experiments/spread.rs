@@ -83,7 +83,7 @@ fn mean(samples: &[f64]) -> f64 {
 /// The standard deviation (n - 1).
 fn deviation(samples: &[f64]) -> f64 {
     let center = mean(samples);
-    let squares: f64 = samples.iter().map(|sample| (sample - center).powi(2)).sum();
+    let squares: f64 = samples.iter().map(|sample| (sample - center) * (sample - center)).sum();
     (squares / (samples.len() as f64 - 1.0).max(1.0)).sqrt()
 }
 

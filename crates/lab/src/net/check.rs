@@ -15,6 +15,7 @@ use super::{End, FAR, NEAR, Net, describe};
 use crate::clock::Clock;
 use crate::experiments::report::{Table, hundredths};
 use crate::link::{Jitter, Loss, Profile};
+use crate::provenance::{self, Provenance};
 use serde_json::json;
 
 /// Measurements of one direction.
@@ -80,11 +81,14 @@ pub(crate) fn run(scenario: &Scenario, span: Duration) -> io::Result<i32> {
         }
         eprint!("{}", describe(&checked.passed));
     }
-    let named = if scenario.name.is_empty() { "" } else { ", of the scenario " };
+    let recorded = Provenance::of_this_process(DEPENDS.iter().copied());
+    let named = if scenario.name.is_empty() { "" } else { "The scenario is " };
+    let end = if scenario.name.is_empty() { "" } else { ". " };
     print!(
-        "# Emulated links: what was asked, and what is found\n\nMade by `rove-lab link --check`{named}{}: datagrams of \
-         100 octets cross both ways, one each millisecond, then for a second full packets as fast as can be. Lateness is \
-         the first ones'. OFF is what a busy machine cannot give, or a link that does not do what it was asked.\n\n{}",
+        "# Emulated links: what was asked, and what is found\n\n{}\n{named}{}{end}Datagrams of 100 octets cross both \
+         ways, one each millisecond, then for a second full packets as fast as can be. Lateness is the first ones'. OFF \
+         is what a busy machine cannot give, or a link that does not do what it was asked.\n\n{}",
+        recorded.to_markdown(&provenance::command("link --check")),
         scenario.name,
         table.to_markdown()
     );
@@ -361,3 +365,11 @@ const DELAY_OFF_MS: f64 = 0.5;
 const NUMBER_MAX: usize = 1 << 24;
 /// Steps that are checked.
 const STEPS_MAX: usize = 8;
+
+/// The code that the numbers come from.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/link.rs",
+    "crates/lab/src/net",
+    "crates/lab/src/net.rs",
+    "crates/lab/src/sys.rs",
+];

@@ -233,7 +233,7 @@ impl Typist {
     /// The time to the next key: log-normal.
     fn pause(&mut self) -> Duration {
         let deviate = self.rng.normal_us(Duration::from_secs(1)) as f64 / 1e6;
-        self.gap.mul_f64((GAP_SIGMA * deviate).exp())
+        self.gap.mul_f64(libm::exp(GAP_SIGMA * deviate))
     }
 }
 

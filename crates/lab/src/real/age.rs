@@ -51,7 +51,7 @@ impl Experiment for Age {
     type Sample = Vec<f64>;
 
     fn title(&self) -> Title {
-        Title::new("aoi", "aoi", "How old what one sees is, real programs")
+        Title::new("aoi", "aoi", "How old what one sees is, real programs", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Over<Course>> {
@@ -181,6 +181,9 @@ const START: Duration = Duration::from_millis(300);
 /// Not counted: until the first states are through.
 const WARM_UP: Duration = Duration::from_secs(3);
 const LOOK_GAP: Duration = Duration::from_millis(10);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &["crates/lab/src/real/age.rs", "crates/lab/src/real/text/aoi.md"];
 
 #[cfg(test)]
 mod tests {

@@ -61,11 +61,20 @@ pub(crate) struct Title {
     file: &'static str,
     /// The title.
     title: String,
+    /// The files and directories of its own that the numbers come from.
+    depends: &'static [&'static str],
 }
 
 impl Title {
-    pub(crate) fn new(name: &'static str, file: &'static str, title: impl Into<String>) -> Title {
-        Title { name, file, title: title.into() }
+    /// `depends` are the files and directories of its own that the numbers come from, besides those of all
+    /// experiments on real programs.
+    pub(crate) fn new(
+        name: &'static str,
+        file: &'static str,
+        title: impl Into<String>,
+        depends: &'static [&'static str],
+    ) -> Title {
+        Title { name, file, title: title.into(), depends }
     }
 }
 
@@ -134,7 +143,7 @@ pub(super) fn run<E: Experiment>(
     flags: &RealFlags,
     notes: impl FnOnce(Setting) -> Vec<String>,
 ) -> io::Result<i32> {
-    let Title { name, file, title } = experiment.title();
+    let Title { name, file, title, depends } = experiment.title();
     let cases = experiment.cases().into_iter();
     let mut results: Vec<_> =
         cases.map(|case| Measured { case, samples: Vec::new(), late: Late::default() }).collect();
@@ -145,7 +154,11 @@ pub(super) fn run<E: Experiment>(
     let Body { tables, figure } = experiment.report(&results);
     let late = results.iter().fold(Late::default(), |sum, one| sum.and(&one.late));
     let notes = [experiment.prose(), ran, notes(flags.setting())].concat();
-    Outcome { name, file, title, notes, tables, figure, late, failures }.write(flags)
+    let count = |one: &Measured<E::Case, E::Sample>| one.samples.len();
+    let times = results.iter().map(count).min().zip(results.iter().map(count).max());
+    let times = times.unwrap_or_default();
+    Outcome { name, file, title, notes, tables, figure, depends, times, late, failures }
+        .write(flags)
 }
 
 /// Measures each case with each seed, since cases beside each other would measure the machine. Each seed goes round
@@ -226,7 +239,7 @@ pub(super) fn check_recorded<E: Experiment>(file: &str, experiment: &E) -> serde
     let title = experiment.title();
     assert_eq!((title.file, result["title"].as_str()), (file, Some(&*title.title)));
     let command = result["command"].as_str().unwrap();
-    assert!(command.starts_with(&format!("rove-lab {} --seed", title.name)), "{command}");
+    assert!(command.starts_with(&format!("rove-lab {} --", title.name)), "{command}");
     let prose = experiment.prose();
     assert_eq!(result["notes"].as_array().unwrap()[..prose.len()], prose);
     let head =

@@ -58,7 +58,7 @@ impl Experiment for Server {
 
     fn title(&self) -> Title {
         let title = "Memory and processor time of client and server in use";
-        Title::new("server", "server", title)
+        Title::new("server", "server", title, DEPENDS)
     }
 
     fn cases(&self) -> Vec<Over<&'static str>> {
@@ -241,6 +241,10 @@ const STEP: Duration = Duration::from_secs(2);
 /// Looks at the memory in a session.
 const SAMPLES: u64 = 30;
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] =
+    &["crates/lab/src/real/footprint.rs", "crates/lab/src/real/text/server.md"];
 
 #[cfg(test)]
 mod tests {

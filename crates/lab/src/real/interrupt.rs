@@ -39,7 +39,12 @@ impl Experiment for Interrupt {
     type Sample = Answers;
 
     fn title(&self) -> Title {
-        Title::new("interrupt", "interrupt-real", "Ctrl-C against a flood over a slow link")
+        Title::new(
+            "interrupt",
+            "interrupt-real",
+            "Ctrl-C against a flood over a slow link",
+            DEPENDS,
+        )
     }
 
     fn cases(&self) -> Vec<Over<Bottleneck>> {
@@ -128,6 +133,10 @@ const FLOOD: Duration = Duration::from_secs(3);
 /// A flood and what is around it.
 const ROUND: Duration = Duration::from_secs(6);
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] =
+    &["crates/lab/src/real/interrupt.rs", "crates/lab/src/real/text/interrupt.md"];
 
 #[cfg(test)]
 mod tests {

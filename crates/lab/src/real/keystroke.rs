@@ -101,7 +101,7 @@ impl Experiment for Keystroke {
 
     fn title(&self) -> Title {
         let title = "What a keystroke costs, and what silence does";
-        Title::new("keystroke", "keystroke", title)
+        Title::new("keystroke", "keystroke", title, DEPENDS)
     }
 
     fn cases(&self) -> Vec<Over<Setting>> {
@@ -346,6 +346,10 @@ const ALONE: Duration = Duration::from_secs(5);
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long a session is left alone before it is measured.
 const SETTLE: Duration = Duration::from_secs(2);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] =
+    &["crates/lab/src/real/keystroke.rs", "crates/lab/src/real/text/keystroke.md"];
 
 #[cfg(test)]
 mod tests {

@@ -70,7 +70,12 @@ impl Experiment for Losses {
     type Sample = Seen;
 
     fn title(&self) -> Title {
-        Title::new("cs244", "cs244", "Keys over lossy paths, real programs, no predictions")
+        Title::new(
+            "cs244",
+            "cs244",
+            "Keys over lossy paths, real programs, no predictions",
+            DEPENDS,
+        )
     }
 
     fn cases(&self) -> Vec<Over<Point>> {
@@ -158,6 +163,9 @@ fn figure(all: &[Samples], points: &[Point], contenders: &[Contender]) -> Figure
 /// How long is waited for keys that are not seen when all are typed.
 const TAIL: Duration = Duration::from_secs(60);
 const QUICK_TAIL: Duration = Duration::from_secs(6);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &["crates/lab/src/real/losses.rs", "crates/lab/src/real/text/cs244.md"];
 
 #[cfg(test)]
 mod tests {

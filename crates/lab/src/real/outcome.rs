@@ -7,11 +7,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{RealFlags, Setting};
+use super::RealFlags;
 use crate::demo::rove_program;
 use crate::experiments::report::{Report, Table, hundredths, tenths};
 use crate::net::lateness::Late;
 use crate::plot::{Axis, Curve, Figure, Panel, Stroke};
+use crate::provenance;
 use crate::stats::{Summary, share};
 
 /// The samples of one program in one setting.
@@ -169,6 +170,10 @@ pub(crate) struct Outcome {
     pub tables: Vec<Table>,
     /// The picture.
     pub figure: Figure,
+    /// The files and directories of its own that the numbers come from.
+    pub depends: &'static [&'static str],
+    /// How many times the cases were measured: the one of which there are fewest samples, and the one of most.
+    pub times: (usize, usize),
     /// The worst of its links.
     pub late: Late,
     /// Failures, one line each.
@@ -184,32 +189,12 @@ impl Outcome {
     pub(crate) fn write(self, flags: &RealFlags) -> io::Result<i32> {
         let setting = flags.setting();
         let name = format!("{}{}", self.file, setting.suffix());
-        let mut command = format!("rove-lab {} --seed {}", self.name, flags.seed);
-        if setting == Setting::Quick {
-            command += " --quick";
-        }
-        if let Some(seconds) = flags.seconds {
-            command += &format!(" --seconds {seconds}");
-        }
-        if let Some(sessions) = flags.sessions {
-            command += &format!(" --sessions {sessions}");
-        }
-        if let Some(only) = &flags.only {
-            command += &format!(" --only '{only}'");
-        }
-        for (flag, set) in [
-            ("--program", flags.program.is_some()),
-            ("--openssh", flags.openssh.is_some()),
-            ("--cellular", flags.cellular.is_some()),
-            ("--trace", !flags.traces.is_empty()),
-        ] {
-            if set {
-                command += &format!(" {flag} ...");
-            }
-        }
         let versions = versions();
         let mut notes = self.notes;
         let late = self.late;
+        let (least, most) = self.times;
+        let times = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        notes.push(format!("Measurements of each case: {times}."));
         notes.push(format!("Links delivered {} packets, {late}.", late.count()));
         let told: Vec<String> = versions
             .as_object()
@@ -226,19 +211,22 @@ impl Outcome {
         let report = Report {
             name: self.file,
             title: self.title,
-            command,
+            command: provenance::command(self.name),
+            depends: [REAL, self.depends].concat(),
+            recorded: None,
             notes,
             tables,
             figure: self.figure,
         };
         let mut value = report.to_json();
         value["seed"] = json!(flags.seed);
+        value["n"] = json!({ "least": self.times.0, "most": self.times.1 });
         value["versions"] = versions;
         value["valid"] = json!(valid);
         value["notes"] = json!(report.notes);
         let late_ms = |span: std::time::Duration| hundredths(span.as_secs_f64() * 1e3);
         value["link_late_ms"] = json!({ "p50": late_ms(late.p50()), "p99": late_ms(late.p99()), "max": late_ms(late.max()) });
-        report.write_as(&flags.results, &name, &value)?;
+        report.write_as(&flags.results, &name, value)?;
         Ok(i32::from(!self.failures.is_empty() || !valid))
     }
 }
@@ -259,6 +247,26 @@ pub(crate) fn versions() -> Value {
         "linux": kernel.trim(),
     })
 }
+
+/// What the numbers of all experiments on real programs come from.
+const REAL: &[&str] = &[
+    "Cargo.lock",
+    "crates/lab/src/link.rs",
+    "crates/lab/src/net",
+    "crates/lab/src/net.rs",
+    "crates/lab/src/real/contender.rs",
+    "crates/lab/src/real/experiment.rs",
+    "crates/lab/src/real/outcome.rs",
+    "crates/lab/src/real/sessions.rs",
+    "crates/lab/src/real/stage.rs",
+    "crates/lab/src/real/typing.rs",
+    "crates/lab/src/stats.rs",
+    "crates/rove/src",
+    "crates/session/src",
+    "crates/ssp/src",
+    "crates/streams/src",
+    "crates/term/src",
+];
 
 /// The resolution of times in ms: a valid link may be this late. The interval for a second run is no narrower.
 const RESOLUTION: f64 = 1.0;

@@ -114,7 +114,7 @@ impl Experiment for Paper {
     type Sample = Seen;
 
     fn title(&self) -> Title {
-        Title::new("paper", "paper", "The Mosh paper's comparison, real programs")
+        Title::new("paper", "paper", "The Mosh paper's comparison, real programs", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Over<Course>> {
@@ -312,6 +312,16 @@ const TAIL: Duration = Duration::from_secs(60);
 const QUICK_TAIL: Duration = Duration::from_secs(6);
 /// Where the far end gives the download.
 const FAR_BULK: SocketAddrV4 = SocketAddrV4::new(FAR, 7_001);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/claims.rs",
+    "crates/lab/src/real/flow.rs",
+    "crates/lab/src/real/paper.rs",
+    "crates/lab/src/real/text/paper.md",
+    "crates/lab/src/predict",
+    "crates/lab/traces/keystrokes",
+];
 
 #[cfg(test)]
 mod tests {

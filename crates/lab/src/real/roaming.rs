@@ -78,7 +78,7 @@ impl Experiment for Roaming {
 
     fn title(&self) -> Title {
         let title = "Roaming, outages and forgetful translators, real programs";
-        Title::new("roam --real", "roam-real", title)
+        Title::new("roam --real", "roam-real", title, DEPENDS)
     }
 
     fn cases(&self) -> Vec<Over<Disruption>> {
@@ -178,6 +178,9 @@ const AFTER: Duration = Duration::from_secs(3);
 const GAP: Duration = Duration::from_millis(200);
 /// How long is waited for keys that are not seen.
 const REST: Duration = Duration::from_secs(20);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &["crates/lab/src/real/roaming.rs", "crates/lab/src/real/text/roam.md"];
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests are steered by their environment")]
 
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,9 +34,22 @@ pub fn chosen(variable: &str, name: &str) -> bool {
     }
 }
 
-/// Whether to record the comparison anew.
-pub fn chosen_to_record() -> bool {
-    std::env::var_os("RECORD").is_some()
+/// Compares a text octet by octet with `tests/golden/<name>.txt`, and tells the lines that differ. With RECORD=1 in the
+/// environment the file is written first.
+pub fn check_golden(name: &str, found: &str) {
+    let file = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("RECORD").is_some() {
+        fs::write(&file, found).unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
+    let recorded = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let differing: Vec<String> = recorded
+        .lines()
+        .zip(found.lines())
+        .filter(|(recorded, found)| recorded != found)
+        .map(|(recorded, found)| format!("recorded {recorded}\nfound    {found}"))
+        .collect();
+    assert!(differing.is_empty(), "{name}:\n{}", differing.join("\n"));
+    assert_eq!(recorded, found, "{name}");
 }
 
 /// The lab's program, ended when it takes longer than any test may.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::source::{CRATES, Module, Paths, Source};
 
 /// An import: the file that imports, the file imported, and the name.
-type Graph = BTreeMap<String, BTreeMap<String, String>>;
+pub type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
 #[test]
 fn no_file_imports_in_a_circle() {
@@ -57,7 +57,7 @@ struct Circle {
 }
 
 /// The imports, by the name that `label` gives to a file and its module.
-fn graph(source: &Source, label: impl Fn(&str, &Module) -> String) -> Graph {
+pub fn graph(source: &Source, label: impl Fn(&str, &Module) -> String) -> Graph {
     let mut graph = Graph::new();
     for (path, file) in &source.files {
         let from = label(path, &file.module);
@@ -138,7 +138,7 @@ fn circles(graph: &Graph) -> Vec<Circle> {
     circles
 }
 
-fn reached(graph: &Graph, start: &str) -> BTreeSet<String> {
+pub fn reached(graph: &Graph, start: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut left = vec![start];
     while let Some(file) = left.pop() {

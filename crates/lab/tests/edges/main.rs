@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod cycles;
+mod depends;
 mod sizes;
 mod source;
 

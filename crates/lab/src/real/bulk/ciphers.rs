@@ -43,7 +43,7 @@ impl Experiment for Ciphers {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        Title::new("bulk ciphers", "bulk-ciphers", "Ciphers at 40 ms")
+        Title::new("bulk ciphers", "bulk-ciphers", "Ciphers at 40 ms", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Copier> {
@@ -110,3 +110,12 @@ const CIPHERS: [&str; 6] = [
 ];
 
 const COLUMNS: &str = "program | n | Mbit/s | near CPU, s/GB | far CPU, s/GB | both, s/GB";
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/ciphers.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/ping.rs",
+];

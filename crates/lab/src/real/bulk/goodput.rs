@@ -91,7 +91,7 @@ impl Experiment for Goodput {
         };
         let bdp = self.queue.percent() as f64 / 100.0;
         let title = format!("Files over long, fat, lossy pipes, queues of {bdp} BDP");
-        Title::new(self.queue.command(), file, title)
+        Title::new(self.queue.command(), file, title, DEPENDS)
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -211,3 +211,12 @@ const COLUMNS: &str = "path | program | n | Mbit/s | least | bar | complete | ne
 
 /// The most that a ping may take beyond the path's round trip.
 const PING_MORE_MS: f64 = 20.0;
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/bulk/goodput.rs",
+    "crates/lab/src/real/ping.rs",
+];

@@ -53,7 +53,7 @@ impl Experiment for Keys {
     type Sample = (Seen, f64);
 
     fn title(&self) -> Title {
-        Title::new("bulk keys", "bulk-keys", "Keys while the path is full")
+        Title::new("bulk keys", "bulk-keys", "Keys while the path is full", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -275,3 +275,13 @@ const LOOK: Duration = Duration::from_millis(50);
 const BEGIN_MAX: Duration = Duration::from_secs(60);
 /// How long is waited for keys that are not seen.
 const TAIL: Duration = Duration::from_secs(5);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/bulk/keys.rs",
+    "crates/lab/src/real/flow.rs",
+    "crates/lab/src/real/ping.rs",
+];

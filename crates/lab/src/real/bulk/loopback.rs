@@ -45,7 +45,7 @@ impl Experiment for Loopback {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        Title::new("bulk loopback", "bulk-loopback", "Files within one machine")
+        Title::new("bulk loopback", "bulk-loopback", "Files within one machine", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Copier> {
@@ -126,3 +126,12 @@ const COLUMNS: &str =
 
 /// Longer than any copy takes that makes progress.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/bulk/loopback.rs",
+    "crates/lab/src/real/ping.rs",
+];

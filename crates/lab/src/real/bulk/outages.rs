@@ -51,7 +51,7 @@ impl Experiment for Outages {
 
     fn title(&self) -> Title {
         let title = "Copies through outages and changes of address";
-        Title::new("bulk outages", "bulk-outages", title)
+        Title::new("bulk outages", "bulk-outages", title, DEPENDS)
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -247,3 +247,12 @@ const BACK_S: f64 = 0.5;
 const SECOND: Duration = Duration::from_secs(1);
 /// Between points of the figure.
 const POINT_S: f64 = 0.1;
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/bulk/outages.rs",
+    "crates/lab/src/real/ping.rs",
+];

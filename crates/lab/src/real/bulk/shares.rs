@@ -53,15 +53,15 @@ impl Experiment for Shares {
     type Sample = Shared;
 
     fn title(&self) -> Title {
-        Title::new("bulk shares", "bulk-shares", "A copy beside one TCP connection")
+        Title::new("bulk shares", "bulk-shares", "A copy beside one TCP connection", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Case> {
         self.cases.clone()
     }
 
-    fn times(&self, _: &RealFlags, _: &Case) -> u32 {
-        1
+    fn times(&self, flags: &RealFlags, _: &Case) -> u32 {
+        flags.times(1, 3)
     }
 
     fn measure(&self, case: &Case, seed: u64) -> io::Result<OverLink<Shared>> {
@@ -102,7 +102,7 @@ impl Experiment for Shares {
         let (mut table, mut panels) = (Table::new("shares of a path", 3, COLUMNS), Vec::new());
         for Measured { case, samples, .. } in results {
             table.rows.extend(samples.iter().map(|shared| shared.row(*case)));
-            panels.extend(samples.iter().map(|shared| shared.panel(*case)));
+            panels.extend(samples.first().map(|shared| shared.panel(*case)));
         }
         Body {
             tables: vec![table],
@@ -229,3 +229,13 @@ const COLUMNS: &str = "path | who was there | who came | was there, Mbit/s | cam
 const AHEAD: Duration = Duration::from_secs(3);
 /// Between marks.
 const STEP: Duration = Duration::from_millis(500);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/bulk/shares.rs",
+    "crates/lab/src/real/flow.rs",
+    "crates/lab/src/real/ping.rs",
+];

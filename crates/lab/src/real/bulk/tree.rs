@@ -48,7 +48,7 @@ impl Experiment for Files {
     type Sample = Copied;
 
     fn title(&self) -> Title {
-        Title::new("bulk files", "bulk-files", "Many small files over a long path")
+        Title::new("bulk files", "bulk-files", "Many small files over a long path", DEPENDS)
     }
 
     fn cases(&self) -> Vec<Copier> {
@@ -124,3 +124,12 @@ const COLUMNS: &str = "program | files | complete | s | files a second | s for 1
 /// The number of files for which the bar is stated.
 const FILES: u32 = 100_000;
 const BYTES: u64 = 4_096;
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bulk.rs",
+    "crates/lab/src/real/bulk/copier.rs",
+    "crates/lab/src/real/bulk/copy.rs",
+    "crates/lab/src/real/bulk/tree.rs",
+    "crates/lab/src/real/ping.rs",
+];
