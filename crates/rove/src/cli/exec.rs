@@ -218,7 +218,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// A line for the user's shell, empty for a login shell, after so many `-t`.
+    /// A line for the user's shell. An empty one is a login shell. `terminals` counts the `-t`.
     pub(super) fn line(line: OsString, terminals: u8) -> Wanted {
         let (has_terminal, has_input) = (true, true);
         Wanted { line, is_subsystem: false, terminals, has_terminal, has_input, escape: None }

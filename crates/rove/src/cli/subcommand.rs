@@ -102,7 +102,7 @@ fn is_slip(word: &str, meant: &str) -> bool {
     let (word, meant) = (&word[same..], &meant[same..]);
     match (word, meant) {
         ([], [_]) | ([_], []) => true,
-        ([a, b, rest @ ..], [c, d, other @ ..]) if a == d && b == c && a != b => rest == other,
+        ([a, b, rest @ ..], [c, d, other @ ..]) if (a, b, rest) == (d, c, other) => true,
         ([_, rest @ ..], [_, other @ ..]) if rest == other => true,
         ([_, rest @ ..], _) if rest == meant => true,
         (_, [_, other @ ..]) => word == other,
