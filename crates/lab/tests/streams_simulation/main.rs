@@ -26,7 +26,7 @@ use rove_lab::testing::clock::Clock;
 use rove_lab::testing::rng::Rng;
 
 /// Seeds of one run of each test; `SEEDS=n` runs as many.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 1_000;
 
 /// One in this many runs a second time, and must be the same.
 const RERUN_EVERY: u64 = 50;
