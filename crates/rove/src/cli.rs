@@ -11,7 +11,7 @@ pub(crate) mod mosh_client;
 mod order;
 mod subcommand;
 mod values;
-mod words;
+pub(crate) mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -70,7 +70,7 @@ pub(crate) fn rove(words: &[OsString], manner: Manner) -> ExitCode {
     let mut ordered = Ordered::of(&RoveArgs::command(), words);
     ordered.is_program |= manner == Manner::Mosh && !ordered.command.is_empty();
     let again = Again::of(&ordered);
-    let words = match RoveArgs::try_parse_from(ordered.words("rove")) {
+    let words = match RoveArgs::parsed(&ordered) {
         Ok(words) => words,
         Err(usage) => {
             return not_yet(&usage, &again, &exec::command())
@@ -110,24 +110,22 @@ fn piped(
     ordered: &Ordered,
     trace: &Trace,
 ) -> Result<ExitCode, Failure> {
-    let RoveArgs { host, command, session, forward, server, ssh, .. } = words;
-    let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
+    let mut login = words.login()?;
     login.meant = subcommand::meant(ordered);
     let line = match ordered.is_program {
-        true => program_line(&command),
-        false => command.join(OsStr::new(" ")),
+        true => program_line(&words.command),
+        false => words.command.join(OsStr::new(" ")),
     };
-    let wanted = exec::Wanted::line(line, ssh.terminal);
-    exec::on_streams(clock, login, forward, wanted, trace)
+    let wanted = exec::Wanted::line(line, words.ssh.terminal);
+    exec::on_streams(clock, login, words.forward, wanted, trace)
 }
 
 /// Runs a session without one, for `-N` and `-W`.
 fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
-    let RoveArgs { host, command, session, forward, server, ssh, .. } = words;
-    let job = exec::job_without_command(&forward, &command)?;
-    let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
+    let job = exec::job_without_command(&words.forward, &words.command)?;
+    let mut login = words.login()?;
     exec::for_streams(&mut login, "ssh");
-    in_runtime(exec::alone(clock, login, &forward, job, trace))
+    in_runtime(exec::alone(clock, login, &words.forward, job, trace))
 }
 
 /// Starts the forwardings beside a shell, where the server can.
@@ -186,13 +184,31 @@ fn plan(
     trace: &Trace,
 ) -> Result<(Login, Settings, ForwardArgs), Failure> {
     let settings = settings(&words, again, trace)?;
-    let RoveArgs { host, command, session, forward, server, ssh, .. } = words;
-    let mut login = login(&host, ssh.options(&session.tell), &ssh, &server)?;
+    let mut login = words.login()?;
     login.request.colours = settings.tty.colors().count();
     login.meant = subcommand::meant(again.ordered());
-    login.request.command = request_command(command, again.ordered().is_program);
+    login.request.command = request_command(words.command, again.ordered().is_program);
     login.request.tariff = settings.tariff;
-    Ok((login, settings, forward))
+    Ok((login, settings, words.forward))
+}
+
+impl RoveArgs {
+    /// Reads the words after the program's name, in any order that ssh takes.
+    pub fn read(words: &[OsString]) -> Result<RoveArgs, clap::Error> {
+        RoveArgs::parsed(&Ordered::of(&RoveArgs::command(), words))
+    }
+
+    fn parsed(ordered: &Ordered) -> Result<RoveArgs, clap::Error> {
+        RoveArgs::try_parse_from(ordered.words("rove"))
+    }
+
+    /// The login on the host.
+    ///
+    /// # Errors
+    /// If `--ssh` names no program.
+    pub fn login(&self) -> Result<Login, Failure> {
+        login(&self.host, self.ssh.options(&self.session.tell), &self.ssh, &self.server)
+    }
 }
 
 /// The command of the request: one word is a line for the user's shell, several are a program and its words.

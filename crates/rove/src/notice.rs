@@ -20,7 +20,7 @@ pub(crate) enum Notice {
 
 /// What to do if a forwarding cannot be set up (ssh's ExitOnForwardFailure).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum OnFailure {
+pub enum OnFailure {
     /// Tell the user.
     #[default]
     GoOn,

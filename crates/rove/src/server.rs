@@ -18,7 +18,7 @@ mod input;
 pub(crate) mod line_poll;
 mod locale;
 mod login;
-mod options;
+pub(crate) mod options;
 mod output;
 mod records;
 mod scope;

@@ -5,7 +5,7 @@
 
 mod candidates;
 mod failures;
-mod report;
+pub(crate) mod report;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -311,7 +311,7 @@ impl Login {
     }
 
     /// What logs in; `report` is what ssh's configuration comes to.
-    fn command(&self, key: Option<PublicKeyOctets>, report: &str) -> Command {
+    pub fn command(&self, key: Option<PublicKeyOctets>, report: &str) -> Command {
         let remote = Request { key, ..self.request.clone() }.remote_command();
         match &self.via {
             Via::Local => {

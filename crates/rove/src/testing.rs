@@ -12,6 +12,16 @@ pub mod bootstrap {
     };
 }
 
+pub mod cli {
+    pub use crate::cli::copy::{CopyArgs, CopyPlan};
+    pub use crate::cli::exec::ExecArgs;
+    pub use crate::cli::words::RoveArgs;
+
+    pub mod mosh_client {
+        pub use crate::cli::mosh_client::{Request, parse};
+    }
+}
+
 pub mod client {
     pub use crate::client::session::Session;
     pub use crate::client::streams::beside;
@@ -49,10 +59,16 @@ pub mod net {
 
 pub mod os {
     pub use crate::os::clock::Clock;
+    pub use crate::os::netlink::NetworkChanges;
     pub use crate::os::process::harden;
     pub use crate::os::random;
     pub use crate::os::sandbox::{Landlocked, Named, Ports, Reach, confine, confine_all};
     pub use crate::os::tty::Tty;
+}
+
+pub mod server {
+    pub use crate::server::options::{Greeting, Options, Request, parse};
+    pub use crate::server::program::Program;
 }
 
 pub mod services {
@@ -65,6 +81,10 @@ pub mod services {
     pub mod exec {
         pub use crate::services::exec::frame::{Frame, HEAD_BYTES, length};
     }
+    pub mod forward {
+        pub use crate::services::forward::config::Config;
+        pub use crate::services::forward::wishes::{Side, is_public};
+    }
     pub mod socks {
         pub use crate::services::forward::socks::{OCTETS_MAX, Reader, Step};
     }
@@ -74,6 +94,7 @@ pub mod services {
 }
 
 pub mod ssh {
+    pub use crate::ssh::report::{against_hindrances, host_name};
     pub use crate::ssh::{Candidates, Family, Login, Reached, Secret, Via, Wires};
 }
 

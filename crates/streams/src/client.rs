@@ -16,10 +16,11 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batched::BatchedSocket;
 use crate::connection::{ConnectionTask, REPLACED, transport};
-use crate::keys::{Keys, PROOF, SERVER_NAME};
+use crate::keys::{Keys, SERVER_NAME};
 use crate::mux::{Ended, Role};
 use crate::network::{Network, System, endpoint_config};
 use crate::payload::PAYLOAD_MAX;
+use crate::proof::Proofs;
 use crate::shared::{HEARD_LATELY, Shared};
 use crate::{SecretMemory, Streams};
 
@@ -61,12 +62,6 @@ const PORT_LASTS: Duration = Duration::from_secs(10);
 
 /// How often an end may send a stateless reset for packets of an unknown connection.
 pub(crate) const RESETS_EACH: Duration = Duration::from_secs(24 * 3600);
-
-/// Version of the hello.
-pub(crate) const VERSION: u8 = 1;
-
-/// Octets of the client's hello: version, number of the connection, proof.
-pub(crate) const HELLO: usize = 1 + 8 + PROOF;
 
 /// The streams of a client, the driver's handle to the connector, and the connector. Nothing moves before
 /// [`Connector::run`] is polled. Keys derived from the secret are kept in `memory`.
@@ -344,11 +339,8 @@ impl Connector {
     ) -> Option<Live> {
         self.shared.carried().has_met = true;
         self.numbers += 1;
-        let proof = self.keys.proof(Role::Client, &connection, self.numbers)?;
-        let expected = self.keys.proof(Role::Server, &connection, self.numbers)?;
-        let mut hello = vec![VERSION];
-        hello.extend_from_slice(&self.numbers.to_be_bytes());
-        hello.extend_from_slice(&proof);
+        let proofs = Proofs::new(self.keys.clone(), &*self.keys.exported(&connection)?);
+        let (hello, expected) = (proofs.hello(self.numbers), proofs.answer(self.numbers));
         let link = self.shared.mux().link_up();
         let carried = ConnectionTask::new(Arc::clone(&self.shared), connection.clone(), link);
         let task = tasks.spawn(async move {

@@ -13,10 +13,11 @@ use tokio::task::JoinSet;
 
 use crate::congestion::BulkControllerConfig;
 use crate::frame::{Frame, Head};
-use crate::keys::{PROOF, are_equal};
+use crate::keys::PROOF;
 use crate::mux::{Ended, Pulse, Role, Violation, Which};
 use crate::network::Network;
 use crate::payload::sizes;
+use crate::proof::are_equal;
 use crate::shared::Shared;
 
 /// The largest block, so that no stream has more than 1024 gaps: there quinn ends the connection.

@@ -43,7 +43,7 @@ const PKCS8_HEAD: [u8; 16] =
 
 /// Keys derived from a session's secret. The secret itself is not kept.
 #[derive(Clone)]
-pub(crate) struct Keys {
+pub struct Keys {
     /// Shared by all users of the keys, so that a move leaves no copy behind.
     secret: Arc<hmac::Key>,
     memory: SecretMemory,
@@ -58,7 +58,8 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    pub(crate) fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
+    /// Those of this secret, kept in this memory.
+    pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
         let mut provider = rustls::crypto::ring::default_provider();
         provider.cipher_suites = vec![
             // QUIC needs this one in any case, for its first packets (RFC 9001 §5.2).
@@ -133,7 +134,7 @@ impl Keys {
 
     /// The first connection id of the client's attempt `number`, by which the server recognizes its client
     /// before anything else: 16 octets, which hide the number from others.
-    pub(crate) fn first_id(&self, number: u64) -> ConnectionId {
+    pub fn first_id(&self, number: u64) -> ConnectionId {
         let tag = self.half(&[b"rove streams id", &number.to_be_bytes()]);
         let hidden = number ^ u64::from_be_bytes(self.half(&[b"rove streams id number", &tag]));
         ConnectionId::new(&[hidden.to_be_bytes(), tag].concat())
@@ -148,7 +149,7 @@ impl Keys {
     }
 
     /// A new id for a connection of the server's.
-    pub(crate) fn own_id(&self) -> ConnectionId {
+    pub fn own_id(&self) -> ConnectionId {
         let mut id = [0; OWN_ID];
         let (random, tag) = id.split_at_mut(OWN_ID / 2);
         SystemRandom::new()
@@ -176,25 +177,24 @@ impl Keys {
         long_id(datagram).is_some_and(|id| self.number_of(id).is_some())
     }
 
-    /// An end's proof on a connection that it has the secret and sees the same connection.
-    pub(crate) fn proof(
-        &self,
-        of: Role,
-        connection: &Connection,
-        number: u64,
-    ) -> Option<[u8; PROOF]> {
+    /// What the proofs on a connection depend on besides the secret; `None` before its handshake.
+    pub(crate) fn exported(&self, connection: &Connection) -> Option<Zeroizing<[u8; 32]>> {
+        self.memory.within(|| {
+            let mut exported = Zeroizing::new([0; 32]);
+            let label = b"EXPORTER-rove-streams";
+            connection.export_keying_material(exported.as_mut_slice(), label, b"").ok()?;
+            Some(exported)
+        })
+    }
+
+    /// An end's proof that it has the secret and sees the connection that exports these octets.
+    pub(crate) fn proof(&self, of: Role, exported: &[u8; 32], number: u64) -> [u8; PROOF] {
         // Labels differ, so that an attacker cannot send an end its own proof back.
         let label: &[u8] = match of {
             Role::Client => b"rove streams client",
             Role::Server => b"rove streams server",
         };
-        self.memory.within(|| {
-            // The exporter's octets differ on each connection, so a proof is worth nothing on
-            // another one (RFC 8446 §7.5).
-            let mut exported = [0; 32];
-            connection.export_keying_material(&mut exported, b"EXPORTER-rove-streams", b"").ok()?;
-            Some(self.tag(&[label, &exported, &number.to_be_bytes()]))
-        })
+        self.tag(&[label, exported, &number.to_be_bytes()])
     }
 }
 
@@ -215,19 +215,20 @@ impl<F: Fn(&str, &[u8]) + Send + Sync> KeyLog for Log<F> {
 
 /// Drops strangers' datagrams before it computes or keeps anything for them. Our client's name an id that
 /// only a holder of the secret can make (RFC 9000 §17). Strangers get no answer.
-pub(crate) struct InitialFilter {
+pub struct InitialFilter {
     keys: Keys,
     /// The last id that was ours: nearly all datagrams have the same.
     last: Option<[u8; OWN_ID]>,
 }
 
 impl InitialFilter {
-    pub(crate) fn new(keys: Keys) -> InitialFilter {
+    /// The filter of the session that has these keys.
+    pub fn new(keys: Keys) -> InitialFilter {
         InitialFilter { keys, last: None }
     }
 
     /// Whether to let a datagram in.
-    pub(crate) fn admits(&mut self, datagram: &[u8]) -> bool {
+    pub fn admits(&mut self, datagram: &[u8]) -> bool {
         let id = match datagram {
             // A short header does not tell the length of its id (RFC 9000 §17.3.1).
             // Ours all have the same.
@@ -279,14 +280,6 @@ fn long_id(datagram: &[u8]) -> Option<&[u8]> {
         [first, 0, 0, 0, 1, len, rest @ ..] if first & LONG != 0 => rest.get(..usize::from(*len)),
         _ => None,
     }
-}
-
-/// Compares two proofs in constant time.
-pub(crate) fn are_equal(one: &[u8; PROOF], other: &[u8; PROOF]) -> bool {
-    let difference = one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b));
-    // The compiler must not end the comparison early: its time would tell how much of a
-    // guess is right.
-    std::hint::black_box(difference) == 0
 }
 
 fn no_suite(_: NoInitialCipherSuite) -> Error {
@@ -424,7 +417,5 @@ mod tests {
         let public = |octet| public_key(&*keys(octet).signing_key().unwrap()).unwrap().to_vec();
         assert_eq!(public(1), public(1));
         assert_ne!(public(1), public(2));
-        assert!(are_equal(&[1; PROOF], &[1; PROOF]));
-        assert!(!are_equal(&[1; PROOF], &[2; PROOF]));
     }
 }

@@ -19,9 +19,12 @@ mod mux;
 pub mod network;
 mod payload;
 mod port;
+mod proof;
 mod secrets;
 pub mod server;
 mod shared;
+#[doc(hidden)]
+pub mod testing;
 
 use std::fmt;
 use std::future::poll_fn;

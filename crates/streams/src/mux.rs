@@ -21,8 +21,7 @@ use crate::frame::{Frame, REQUEST_BYTES_MAX};
 use receiving::{Announced, Receiving};
 use sending::{End, Sending};
 use types::INITIAL_WINDOW;
-pub(crate) use types::Pulse;
-pub use types::Violation;
+pub use types::{Pulse, Violation};
 
 /// Channels of its own that each end may have open. With all of them open, `open` waits until one has ended.
 pub const CHANNELS_MAX: usize = 256;
@@ -43,8 +42,10 @@ const GONE_MAX: usize = 4 * CHANNELS_MAX;
 
 /// Which end of the session this is. The client opens channels of even numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Role {
+pub enum Role {
+    /// It makes the connections.
     Client,
+    /// It accepts them.
     Server,
 }
 
@@ -73,7 +74,7 @@ impl std::error::Error for Ended {}
 
 /// Why a program's read or write fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The other end gave up this direction.
     Reset,
     /// The other end reads no more.
@@ -129,7 +130,7 @@ impl Channel {
 
 /// The channels of one end.
 #[derive(Debug)]
-pub(crate) struct Mux {
+pub struct Mux {
     role: Role,
     channels: BTreeMap<u64, Channel>,
     /// The number of our next channel, and the lowest that the peer has not opened.
@@ -172,7 +173,8 @@ enum Link {
 }
 
 impl Mux {
-    pub(crate) fn new(role: Role) -> Mux {
+    /// An end without channels and without a connection.
+    pub fn new(role: Role) -> Mux {
         let (next_own, next_peer) = match role {
             Role::Client => (0, 1),
             Role::Server => (1, 0),
@@ -206,7 +208,7 @@ impl Mux {
     }
 
     /// Ends all channels. Programs learn it at their next call.
-    pub(crate) fn end(&mut self, ended: Ended) {
+    pub fn end(&mut self, ended: Ended) {
         if self.ended.is_some() {
             return;
         }
@@ -219,12 +221,13 @@ impl Mux {
         }
     }
 
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    /// Why the session is over, if it is.
+    pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
     /// Starts on a new authenticated connection, which gets all state again. Returns its number.
-    pub(crate) fn link_up(&mut self) -> u64 {
+    pub fn link_up(&mut self) -> u64 {
         self.link = Link::Up;
         self.links += 1;
         self.say_ready = true;
@@ -254,24 +257,24 @@ impl Mux {
     }
 
     /// The connection `link` is lost or replaced.
-    pub(crate) fn link_down(&mut self, link: u64) {
+    pub fn link_down(&mut self, link: u64) {
         if self.is_current(link) {
             self.link = Link::Down;
         }
     }
 
     /// Whether that connection is the newest, and up.
-    pub(crate) fn is_current(&self, link: u64) -> bool {
+    pub fn is_current(&self, link: u64) -> bool {
         self.links == link && self.link != Link::Down
     }
 
     /// Sends `Ready` again: the peer must acknowledge it, which shows whether it is there.
-    pub(crate) fn probe(&mut self) {
+    pub fn probe(&mut self) {
         self.say_ready = true;
     }
 
     /// Whether the peer owes an answer to something that was sent, or waits to be sent.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         !self.telling.is_empty()
             || !self.eager.is_empty()
             || self
@@ -283,28 +286,28 @@ impl Mux {
     }
 
     /// Whether any channel is open.
-    pub(crate) fn has_channels(&self) -> bool {
+    pub fn has_channels(&self) -> bool {
         !self.channels.is_empty()
     }
 
     /// Octets kept for resending, of all channels.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         self.held
     }
 
     /// Sets how many octets may be kept for resending, of all channels.
-    pub(crate) fn set_held_max(&mut self, octets: u64) {
+    pub fn set_held_max(&mut self, octets: u64) {
         self.held_max = octets;
         self.wake_blocked();
     }
 
     /// Whether a channel may have more to send than it has given so far.
-    pub(crate) fn goes_on(&self, id: u64) -> bool {
+    pub fn goes_on(&self, id: u64) -> bool {
         self.channels.get(&id).is_some_and(|channel| channel.sending.goes_on())
     }
 
     /// Appends frames for the peer, up to about `most` octets.
-    pub(crate) fn poll_frames(&mut self, most: usize, out: &mut Vec<u8>) {
+    pub fn poll_frames(&mut self, most: usize, out: &mut Vec<u8>) {
         if self.link == Link::Down {
             return;
         }
@@ -327,7 +330,7 @@ impl Mux {
     }
 
     /// Whether there are frames to send.
-    pub(crate) fn has_frames(&self, which: Which) -> bool {
+    pub fn has_frames(&self, which: Which) -> bool {
         let now = !self.telling.is_empty() || !self.gone.is_empty() || self.say_ready;
         self.link != Link::Down && (now || which == Which::All && !self.sometime.is_empty())
     }
@@ -361,7 +364,7 @@ impl Mux {
     }
 
     /// Takes the next octets to send, at most `most`, of the channel whose turn it is.
-    pub(crate) fn poll_data(&mut self, most: usize) -> Option<(u64, u64, Bytes)> {
+    pub fn poll_data(&mut self, most: usize) -> Option<(u64, u64, Bytes)> {
         if self.link == Link::Down {
             return None;
         }
@@ -384,7 +387,7 @@ impl Mux {
     }
 
     /// Whether a channel of this number is, or was, open: octets for one that is not open yet have to wait.
-    pub(crate) fn is_begun(&self, id: u64) -> Result<bool, Violation> {
+    pub fn is_begun(&self, id: u64) -> Result<bool, Violation> {
         match (self.is_own(id), id < self.next_own, id < self.next_peer) {
             // Only we open channels of our parity, so nobody can know this number yet.
             (true, false, _) => Err(Violation::Number),
@@ -452,7 +455,7 @@ impl Mux {
 
 /// Which frames to send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Which {
+pub enum Which {
     /// Frames that the peer waits for.
     Urgent,
     /// All frames, also those that can wait.

@@ -14,14 +14,15 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batched::BatchedSocket;
-use crate::client::{HELLO, RESETS_EACH, VERSION};
+use crate::client::RESETS_EACH;
 use crate::connection::{ConnectionTask, REPLACED, UNPROVEN, skip_address_limit, transport};
-use crate::keys::{Keys, OwnIds, PROOF, are_equal};
+use crate::keys::{Keys, OwnIds};
 use crate::mux::{Ended, Role};
 use crate::network::{Network, System, endpoint_config};
 use crate::payload::PAYLOAD_MAX;
 pub use crate::port::Batch;
 use crate::port::{Batches, Port, SharedPort};
+use crate::proof::{HELLO, Proofs};
 use crate::shared::Shared;
 use crate::{SecretMemory, Streams};
 
@@ -337,16 +338,9 @@ async fn hear_out(connection: &Connection, keys: &Keys) -> Option<(u64, SendStre
     let (mut send, mut receive) = connection.accept_bi().await.ok()?;
     let mut hello = [0; HELLO];
     receive.read_exact(&mut hello).await.ok()?;
-    let (version, rest) = hello.split_first()?;
-    let (number, proof) = rest.split_first_chunk::<8>()?;
-    let number = u64::from_be_bytes(*number);
-    let expected = keys.proof(Role::Client, connection, number)?;
-    if *version != VERSION || !are_equal(proof.first_chunk::<PROOF>()?, &expected) {
-        return None;
-    }
-    // After the check, so that a client without the secret gets no proof of ours.
-    let answer = keys.proof(Role::Server, connection, number)?;
-    send.write_all(&answer).await.ok()?;
+    let proofs = Proofs::new(keys.clone(), &*keys.exported(connection)?);
+    let number = proofs.read(&hello)?;
+    send.write_all(&proofs.answer(number)).await.ok()?;
     Some((number, send, receive))
 }
 
@@ -356,6 +350,7 @@ mod tests {
 
     use super::*;
     use crate::keys::SERVER_NAME;
+    use crate::proof::VERSION;
 
     /// A client without a proof may send a little, which we do not read, for a while.
     #[tokio::test]

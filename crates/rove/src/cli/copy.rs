@@ -19,6 +19,7 @@ use crate::failure::{Failure, fail};
 use crate::os::clock::Clock;
 use crate::runtime::in_runtime;
 use crate::services::silence::GIVE_UP_AFTER;
+use crate::ssh::Login;
 use crate::trace::Trace;
 
 const AFTER_HELP: &str = "\
@@ -38,7 +39,7 @@ when the same command is run again.";
     after_help = AFTER_HELP,
     override_usage = "rove cp [OPTIONS] SOURCE... TARGET"
 )]
-struct CopyArgs {
+pub struct CopyArgs {
     /// What to copy, and last where to: one side of it at least is on another host.
     #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     paths: Vec<OsString>,
@@ -124,14 +125,12 @@ pub(super) fn command() -> clap::Command {
 /// Runs `rove cp` with these words.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let clock = Clock::start();
-    let program = [OsString::from("rove cp")];
-    let matches = command().try_get_matches_from(program.iter().chain(words));
-    let words = match matches.and_then(|matches| CopyArgs::from_arg_matches(&matches)) {
+    let words = match CopyArgs::read(words) {
         Ok(words) => words,
         Err(usage) => return print(&usage),
     };
     let trace = Trace::new(clock, words.copy.tell.verbosity());
-    let outcome = errands(&words).and_then(|errands| {
+    let outcome = words.errands().and_then(|errands| {
         errands.iter().try_for_each(CopyPlan::check)?;
         in_runtime(run(clock, &words, &errands, &trace))
     });
@@ -143,7 +142,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
 
 /// A plan and the direction of its files.
 #[derive(Debug)]
-struct CopyPlan {
+pub struct CopyPlan {
     plan: Plan,
     ends: Ends,
 }
@@ -166,7 +165,8 @@ impl CopyPlan {
         }
     }
 
-    fn hosts(&self) -> impl Iterator<Item = &str> {
+    /// The hosts, as the user wrote them.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
         let (one, other) = match &self.ends {
             Ends::There(host) | Ends::Here(host) => (host, None),
             Ends::Between(from, to) => (from, Some(to)),
@@ -246,71 +246,92 @@ async fn begin(
     host: &str,
     trace: &Trace,
 ) -> Result<Session, Failure> {
-    let CopyArgs { server, ssh, .. } = words;
-    let mut login = login(host, ssh_options(words), ssh, server)?;
-    for_streams(&mut login, "scp");
+    let login = words.login(host)?;
     let found = login.start(trace).await?;
     Session::start(clock, found, trace).await
 }
 
-/// The options for OpenSSH.
-fn ssh_options(CopyArgs { copy, ssh, .. }: &CopyArgs) -> Vec<OsString> {
-    let mut options = ssh.options(&copy.tell);
-    if copy.batch {
-        options.extend(["-o".into(), "BatchMode=yes".into()]);
+impl CopyArgs {
+    /// Reads the words after `rove cp`.
+    pub fn read(words: &[OsString]) -> Result<CopyArgs, clap::Error> {
+        let program = [OsString::from("rove cp")];
+        let matches = command().try_get_matches_from(program.iter().chain(words))?;
+        CopyArgs::from_arg_matches(&matches)
     }
-    options.extend(copy.cipher.iter().flat_map(|cipher| ["-c".into(), cipher.clone()]));
-    options
-}
 
-/// Makes the plans: sources side by side on one host are copied together.
-fn errands(words: &CopyArgs) -> Result<Vec<CopyPlan>, Failure> {
-    let locations: Vec<Location> =
-        words.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
-    let (target, sources) = locations.split_last().expect("clap asks for two");
-    let TransferArgs { recursive, preserve, links, limit, kilobits, give_up, .. } = words.copy;
-    let style = match (words.copy.json, words.copy.tell.is_quiet()) {
-        (true, _) => Style::Json,
-        (false, true) => Style::Quiet,
-        (false, false) => Style::Usual,
-    };
-    let receive = Receive { recursive, preserve, several: sources.len() > 1, links };
-    let mut errands: Vec<CopyPlan> = Vec::new();
-    for source in sources {
-        let (ends, path, to) = match (source, target) {
-            (Location::Local(path), Location::Remote { host, path: to }) => {
-                (Ends::There(host.clone()), path, to)
-            }
-            (Location::Remote { host, path }, Location::Local(to)) => {
-                (Ends::Here(host.clone()), path, to)
-            }
-            (Location::Remote { host: from, path }, Location::Remote { host, path: to }) => {
-                (Ends::Between(from.clone(), host.clone()), path, to)
-            }
-            (Location::Local(_), Location::Local(_)) => {
-                return Err(Failure::new(
-                    "both ends of a copy are on this machine",
-                    "Use cp for that; a name with a colon in it on another host is host:path.",
-                ));
-            }
+    /// The login on one of the hosts.
+    ///
+    /// # Errors
+    /// If `-S` names no program.
+    pub fn login(&self, host: &str) -> Result<Login, Failure> {
+        let mut login = login(host, self.ssh_options(), &self.ssh, &self.server)?;
+        for_streams(&mut login, "scp");
+        Ok(login)
+    }
+
+    /// The options for OpenSSH.
+    fn ssh_options(&self) -> Vec<OsString> {
+        let CopyArgs { copy, ssh, .. } = self;
+        let mut options = ssh.options(&copy.tell);
+        if copy.batch {
+            options.extend(["-o".into(), "BatchMode=yes".into()]);
+        }
+        options.extend(copy.cipher.iter().flat_map(|cipher| ["-c".into(), cipher.clone()]));
+        options
+    }
+
+    /// Makes the plans: sources side by side on one host are copied together.
+    ///
+    /// # Errors
+    /// If a word names no place, or both ends are here.
+    pub fn errands(&self) -> Result<Vec<CopyPlan>, Failure> {
+        let locations: Vec<Location> =
+            self.paths.iter().map(|word| location(word)).collect::<Result<_, _>>()?;
+        let (target, sources) = locations.split_last().expect("clap asks for two");
+        let TransferArgs { recursive, preserve, links, limit, kilobits, give_up, .. } = self.copy;
+        let style = match (self.copy.json, self.copy.tell.is_quiet()) {
+            (true, _) => Style::Json,
+            (false, true) => Style::Quiet,
+            (false, false) => Style::Usual,
         };
-        let path = path.as_bytes().to_vec();
-        match errands.last_mut() {
-            Some(errand) if errand.ends == ends => errand.plan.sources.push(path),
-            _ => {
-                let plan = Plan {
-                    sources: vec![path],
-                    target: to.as_bytes().to_vec(),
-                    receive,
-                    limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
-                    style,
-                    give_up: give_up.unwrap_or(GIVE_UP_AFTER),
-                };
-                errands.push(CopyPlan { plan, ends });
+        let receive = Receive { recursive, preserve, several: sources.len() > 1, links };
+        let mut errands: Vec<CopyPlan> = Vec::new();
+        for source in sources {
+            let (ends, path, to) = match (source, target) {
+                (Location::Local(path), Location::Remote { host, path: to }) => {
+                    (Ends::There(host.clone()), path, to)
+                }
+                (Location::Remote { host, path }, Location::Local(to)) => {
+                    (Ends::Here(host.clone()), path, to)
+                }
+                (Location::Remote { host: from, path }, Location::Remote { host, path: to }) => {
+                    (Ends::Between(from.clone(), host.clone()), path, to)
+                }
+                (Location::Local(_), Location::Local(_)) => {
+                    return Err(Failure::new(
+                        "both ends of a copy are on this machine",
+                        "Use cp for that; a name with a colon in it on another host is host:path.",
+                    ));
+                }
+            };
+            let path = path.as_bytes().to_vec();
+            match errands.last_mut() {
+                Some(errand) if errand.ends == ends => errand.plan.sources.push(path),
+                _ => {
+                    let plan = Plan {
+                        sources: vec![path],
+                        target: to.as_bytes().to_vec(),
+                        receive,
+                        limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
+                        style,
+                        give_up: give_up.unwrap_or(GIVE_UP_AFTER),
+                    };
+                    errands.push(CopyPlan { plan, ends });
+                }
             }
         }
+        Ok(errands)
     }
-    Ok(errands)
 }
 
 fn location(word: &OsStr) -> Result<Location, Failure> {
@@ -349,8 +370,8 @@ mod tests {
     use super::*;
 
     fn parse(words: &str) -> Result<CopyArgs, clap::Error> {
-        let words = std::iter::once("rove cp").chain(words.split(' '));
-        CopyArgs::from_arg_matches(&command().try_get_matches_from(words)?)
+        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        CopyArgs::read(&words)
     }
 
     #[test]
@@ -362,14 +383,14 @@ mod tests {
     fn words_of_scp() {
         let words = parse("-rp -P 2222 -i key -J jump -o A=b a b host:c").expect("scp's words");
         assert!(words.copy.recursive && words.copy.preserve);
-        let options = |words: &CopyArgs| ssh_options(words).join(OsStr::new(" "));
+        let options = |words: &CopyArgs| words.ssh_options().join(OsStr::new(" "));
         assert_eq!(options(&words), "-p 2222 -J jump -i key -o A=b");
         assert_eq!(words.paths.len(), 3);
         assert!(parse("host:a").is_err());
         let words = parse("-3 -BCq -l 800 -c aes -S other h:a h2:b").expect("more of them");
         assert_eq!(options(&words), "-q -o BatchMode=yes -c aes");
         assert_eq!(words.ssh.ssh, "other");
-        assert_eq!(errands(&words).expect("a copy")[0].plan.limit, 102_400);
+        assert_eq!(words.errands().expect("a copy")[0].plan.limit, 102_400);
         assert!(parse("-l 8 --limit 1M a h:b").is_err());
     }
 
@@ -388,7 +409,7 @@ mod tests {
             (":a b", Err("what stands before the colon in :a is no host")),
         ] {
             let words_of = parse(words).expect("words");
-            let shown = errands(&words_of).map(|errands| {
+            let shown = words_of.errands().map(|errands| {
                 let errands = errands.iter().map(|CopyPlan { plan, ends }| {
                     let text = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
                     let sources: Vec<_> = plan.sources.iter().map(text).collect();

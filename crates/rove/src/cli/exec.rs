@@ -55,7 +55,7 @@ On a terminal (-t) Ctrl-^ . leaves, Ctrl-^ Ctrl-Z suspends.";
     after_help = AFTER_HELP,
     override_usage = "rove exec [OPTIONS] [--] [USER@]HOST [COMMAND]..."
 )]
-pub(super) struct ExecArgs {
+pub struct ExecArgs {
     /// The host, by any name or alias that your ssh knows.
     #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
     host: String,
@@ -143,7 +143,7 @@ pub(super) enum Job {
 /// Runs `rove exec` with the words after it.
 pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let ordered = Ordered::of(&ExecArgs::command(), words);
-    match ExecArgs::try_parse_from(ordered.words("rove exec")) {
+    match ExecArgs::parsed(&ordered) {
         Ok(words) => words.run(),
         Err(usage) => {
             if let Some(failure) = of_ssh_alone(&usage, &Again::of(&ordered)) {
@@ -160,10 +160,27 @@ pub(super) fn command() -> clap::Command {
 }
 
 impl ExecArgs {
+    /// Reads the words after `rove exec`, in any order that ssh takes.
+    pub fn read(words: &[OsString]) -> Result<ExecArgs, clap::Error> {
+        ExecArgs::parsed(&Ordered::of(&ExecArgs::command(), words))
+    }
+
+    fn parsed(ordered: &Ordered) -> Result<ExecArgs, clap::Error> {
+        ExecArgs::try_parse_from(ordered.words("rove exec"))
+    }
+
+    /// The login on the host.
+    ///
+    /// # Errors
+    /// If `--ssh` names no program.
+    pub fn login(&self) -> Result<Login, Failure> {
+        login(&self.host, self.ssh_options(), &self.ssh, &self.server)
+    }
+
     fn run(self) -> Result<ExitCode, Failure> {
         let clock = Clock::start();
         let trace = Trace::new(clock, self.tell.verbosity());
-        let login = login(&self.host, self.ssh_options(), &self.ssh, &self.server)?;
+        let login = self.login()?;
         if self.print_config {
             return Err(login.print_config());
         }

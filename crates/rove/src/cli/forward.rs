@@ -17,7 +17,7 @@ use crate::ssh::{Login, SshConfigError};
 use crate::trace::Trace;
 
 #[derive(Args, Debug)]
-pub(super) struct ForwardArgs {
+pub struct ForwardArgs {
     /// Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may
     /// stand for either half.
     #[arg(short = 'L', value_name = "FROM:TO", value_parser = Spec::local)]
@@ -105,7 +105,11 @@ impl ForwardArgs {
         Ok(ready)
     }
 
-    fn wishes(
+    /// What these words and ssh's configuration of this host ask for together.
+    ///
+    /// # Errors
+    /// If a forwarding would be open to more than the words allow.
+    pub fn wishes(
         &self,
         host: &str,
         config: Config,

@@ -27,11 +27,20 @@ use error::{MoshClientError, USAGE, UsageError};
 
 /// The action that the words ask for.
 #[derive(Debug, Eq, PartialEq)]
-enum Request {
+pub enum Request {
+    /// The usage text on standard output.
     Help,
+    /// The version on standard output.
     Version,
+    /// The number of the terminal's colours on standard output.
     Colours,
-    Session { server: SocketAddr, verbosity: Verbosity },
+    /// A session.
+    Session {
+        /// Where the server listens.
+        server: SocketAddr,
+        /// How much is told.
+        verbosity: Verbosity,
+    },
 }
 
 /// Runs `mosh-client` with the words after its name.
@@ -102,7 +111,7 @@ fn settings() -> Result<Settings, MoshClientError> {
 }
 
 /// Reads the words as getopt does: options first, joined or apart; `-#` takes a word and ignores it.
-fn parse(words: &[OsString]) -> Result<Request, UsageError> {
+pub fn parse(words: &[OsString]) -> Result<Request, UsageError> {
     let mut verbosity = Verbosity::Usual;
     let mut words = words.iter().map(|word| word.to_string_lossy());
     let mut places = Vec::new();

@@ -40,7 +40,7 @@ In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
     disable_help_subcommand = true,
     override_usage = "rove [OPTIONS] [--] [USER@]HOST [COMMAND]..."
 )]
-pub(super) struct RoveArgs {
+pub struct RoveArgs {
     /// The host, by any name or alias that your ssh knows.
     #[arg(value_name = "[USER@]HOST", value_parser = parse_host, value_hint = ValueHint::Hostname)]
     pub(super) host: String,
@@ -58,8 +58,9 @@ pub(super) struct RoveArgs {
     #[command(flatten, next_help_heading = "Session")]
     pub(super) session: SessionArgs,
 
+    /// The forwardings.
     #[command(flatten, next_help_heading = "Forwarding")]
-    pub(super) forward: ForwardArgs,
+    pub forward: ForwardArgs,
 
     #[command(flatten, next_help_heading = "Server")]
     pub(super) server: ServerArgs,

@@ -19,7 +19,7 @@ pub(super) use error::OptionError;
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Request {
+pub enum Request {
     /// The usage text on standard output.
     Help,
     /// The version on standard output.
@@ -30,7 +30,7 @@ pub(super) enum Request {
 
 /// How a session is to be served.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Options {
+pub struct Options {
     /// The expected client, and so the form of the answer.
     pub greeting: Greeting,
     /// Where to listen.
@@ -59,7 +59,7 @@ pub(super) struct Options {
 
 /// The line that tells the client where to connect.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Greeting {
+pub enum Greeting {
     /// `MOSH CONNECT port key` (mosh-protocol.md §1.3).
     Mosh,
     /// `ROVE 0 nonce port key address,...`.
@@ -78,7 +78,7 @@ pub(super) enum Greeting {
 
 /// The address to listen on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Bind {
+pub enum Bind {
     /// Any, IPv4 and IPv6.
     Any,
     /// The one the client's ssh connection came to.
@@ -89,7 +89,7 @@ pub(super) enum Bind {
 
 /// Whether programs of the session can reach the user's agent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Agent {
+pub enum Agent {
     /// No.
     Absent,
     /// By a socket of the server's, for as long as a client is heard.
@@ -106,7 +106,7 @@ fn parse_ports(text: &OsStr) -> Result<Ports, OptionError> {
 
 /// The standard streams once the server has detached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Streams {
+pub enum Streams {
     /// They point at the null device.
     Closed,
     /// They stay, for a person who watches.
@@ -118,7 +118,7 @@ pub(super) enum Streams {
 /// # Errors
 /// One line saying what is wrong, where stock exits with 1. A stock server goes on after an option that
 /// it does not know, so for [`Program::Mosh`] those are only [`Options::complaints`].
-pub(super) fn parse(program: Program, words: &[OsString]) -> Result<Request, OptionError> {
+pub fn parse(program: Program, words: &[OsString]) -> Result<Request, OptionError> {
     let own = words.split(|word| word == "--").next().unwrap_or_default();
     for word in own {
         match word.to_str() {

@@ -60,7 +60,7 @@ pub(super) async fn ask(mut command: Command) -> Result<String, SshConfigError> 
 }
 
 /// The options that let the remote command run where this configuration has that it does not.
-pub(super) fn against_hindrances(report: &str) -> impl Iterator<Item = &'static str> {
+pub fn against_hindrances(report: &str) -> impl Iterator<Item = &'static str> {
     let said = |word: &str| {
         let mut lines = report.lines().filter_map(|line| line.split_once(' '));
         lines.find_map(|(name, value)| (name == word).then_some(value.trim()))
@@ -72,7 +72,7 @@ pub(super) fn against_hindrances(report: &str) -> impl Iterator<Item = &'static 
 }
 
 /// The effective HostName in the output of `ssh -G`.
-pub(super) fn host_name(config: &str) -> Option<&str> {
+pub fn host_name(config: &str) -> Option<&str> {
     config.lines().find_map(|line| line.strip_prefix("hostname ")).map(str::trim)
 }
 

@@ -10,7 +10,7 @@ use crate::frame::{Frame, NUMBER_MAX};
 
 impl Mux {
     /// Takes octets that came for a channel that is or was open.
-    pub(crate) fn handle_data(
+    pub fn handle_data(
         &mut self,
         id: u64,
         offset: u64,
@@ -34,7 +34,7 @@ impl Mux {
     }
 
     /// Handles one frame.
-    pub(crate) fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
+    pub fn handle_frame(&mut self, frame: Frame) -> Result<(), Violation> {
         let id = match frame {
             Frame::Ready => {
                 // A repeated READY is the client's question whether we are there. QUIC's

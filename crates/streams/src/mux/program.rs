@@ -7,11 +7,8 @@ use super::{Broken, CHANNELS_MAX, Channel, Ended, HELD_MIN, Mux};
 use crate::frame::REQUEST_BYTES_MAX;
 
 impl Mux {
-    pub(crate) fn poll_open(
-        &mut self,
-        cx: &mut Context<'_>,
-        request: &[u8],
-    ) -> Poll<Result<u64, Ended>> {
+    /// Opens a channel; waits while [`CHANNELS_MAX`] of this end are open.
+    pub fn poll_open(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<u64, Ended>> {
         if let Some(ended) = self.ended {
             return Poll::Ready(Err(ended));
         }
@@ -32,7 +29,8 @@ impl Mux {
         Poll::Ready(Ok(id))
     }
 
-    pub(crate) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Vec<u8>, u64)>> {
+    /// Waits for a channel of the peer's, and gives its request. `None` once the session is over.
+    pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Vec<u8>, u64)>> {
         if self.ended.is_some() {
             return Poll::Ready(None);
         }
@@ -44,7 +42,8 @@ impl Mux {
         Poll::Ready(Some((channel.request.take().unwrap_or_default(), id)))
     }
 
-    pub(crate) fn poll_write(
+    /// Takes as many octets as there is room for, and waits if there is none.
+    pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         id: u64,
@@ -79,11 +78,7 @@ impl Mux {
     }
 
     /// Waits until the other end of the session has everything written.
-    pub(crate) fn poll_arrived(
-        &mut self,
-        cx: &mut Context<'_>,
-        id: u64,
-    ) -> Poll<Result<(), Broken>> {
+    pub fn poll_arrived(&mut self, cx: &mut Context<'_>, id: u64) -> Poll<Result<(), Broken>> {
         self.check()?;
         let Some(channel) = self.channels.get_mut(&id) else {
             return Poll::Ready(Err(Broken::Reset));
@@ -105,7 +100,7 @@ impl Mux {
     }
 
     /// The program has written everything. A second call changes nothing.
-    pub(crate) fn finish(&mut self, id: u64) -> Result<(), Broken> {
+    pub fn finish(&mut self, id: u64) -> Result<(), Broken> {
         self.check()?;
         let channel = self.channels.get_mut(&id).ok_or(Broken::Reset)?;
         if channel.sending.state == End::Finished {
@@ -119,11 +114,12 @@ impl Mux {
     }
 
     /// Octets of a channel that the program can read at once.
-    pub(crate) fn ready(&self, id: u64) -> usize {
+    pub fn ready(&self, id: u64) -> usize {
         self.channels.get(&id).map_or(0, |channel| channel.receiving.ready())
     }
 
-    pub(crate) fn poll_read(
+    /// Copies octets out, in order, and waits if there are none; 0 is the end.
+    pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         id: u64,
@@ -153,7 +149,7 @@ impl Mux {
     }
 
     /// The program drops its writer: without an end, this gives the direction up.
-    pub(crate) fn drop_writer(&mut self, id: u64) {
+    pub fn drop_writer(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.writer_gone = true;
         // A direction that was shut down keeps its octets until DONE, as they still have to arrive.
@@ -168,7 +164,7 @@ impl Mux {
     }
 
     /// The program reads no more.
-    pub(crate) fn drop_reader(&mut self, id: u64) {
+    pub fn drop_reader(&mut self, id: u64) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.reader_gone = true;
         // A complete direction needs no STOP: its DONE is due or has gone out.

@@ -43,7 +43,9 @@ impl fmt::Display for Violation {
 
 /// When octets arrived, counted on the connection that brought them, and its round trip.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pulse {
+pub struct Pulse {
+    /// Since the connection began.
     pub at: Duration,
+    /// The connection's estimate of it.
     pub round_trip: Duration,
 }

@@ -37,7 +37,7 @@ pub(super) enum MoshClientError {
 
 /// An error in the command line.
 #[derive(Debug, Eq, Error, PartialEq)]
-pub(super) enum UsageError {
+pub enum UsageError {
     #[error("unknown option -{0}")]
     UnknownOption(char),
     /// `-#` is the last word.

@@ -23,7 +23,7 @@ const MESSAGES_MAX: usize = 256;
 
 /// A source of network changes.
 #[derive(Debug)]
-pub(crate) struct NetworkChanges {
+pub struct NetworkChanges {
     socket: AsyncFd<OwnedFd>,
 }
 
@@ -35,11 +35,17 @@ impl NetworkChanges {
         // Protocol 0 is NETLINK_ROUTE.
         let socket = socket_with(family, SocketType::RAW, flags, None)?;
         bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        NetworkChanges::told_by(socket)
+    }
+
+    /// Takes what comes from this socket, which does not block, for the kernel's messages. Needs a tokio runtime
+    /// with I/O.
+    pub fn told_by(socket: OwnedFd) -> io::Result<NetworkChanges> {
         Ok(NetworkChanges { socket: watch(socket, Interest::READABLE)? })
     }
 
     /// Waits for a change, and takes all messages about it.
-    pub(crate) fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut changed = false;
         while let Poll::Ready(ready) = self.socket.poll_read_ready(cx) {
             let Ok(mut guard) = ready else { return Poll::Pending };

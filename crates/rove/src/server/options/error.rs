@@ -7,7 +7,7 @@ pub(super) const NONCE_BYTES_MAX: usize = 64;
 
 /// An error in the command line of a server.
 #[derive(Debug, Eq, Error, PartialEq)]
-pub(in crate::server) enum OptionError {
+pub enum OptionError {
     /// More than the address and the port of the old form.
     #[error("too many words (see --help)")]
     TooManyWords,

@@ -7,7 +7,7 @@ use crate::services::forward::wishes::Side;
 
 /// A host's configuration, as far as it is for us and not for ssh.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Config {
+pub struct Config {
     /// LocalForward, RemoteForward and DynamicForward.
     pub forwards: Vec<(Side, Spec)>,
     /// ForwardAgent.
@@ -32,7 +32,7 @@ pub(crate) struct Config {
 
 /// What ForwardAgent says.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Agent {
+pub enum Agent {
     /// No.
     #[default]
     No,
@@ -44,7 +44,7 @@ pub(crate) enum Agent {
 
 /// Whether a command is to run on a terminal (RequestTTY).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum TerminalWish {
+pub enum TerminalWish {
     /// A shell is, a command is not.
     #[default]
     Usual,
@@ -58,7 +58,7 @@ pub(crate) enum TerminalWish {
 
 impl Config {
     /// Reads the report.
-    pub(crate) fn read(report: &str) -> Config {
+    pub fn read(report: &str) -> Config {
         let mut config = Config::default();
         for line in report.lines() {
             let Some((word, value)) = line.split_once(' ') else { continue };

@@ -10,7 +10,7 @@ use crate::services::status::reason;
 
 /// Which end listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Side {
+pub enum Side {
     /// The user's: `-L` and `-D`.
     Local,
     /// The server's: `-R`.
@@ -19,7 +19,7 @@ pub(crate) enum Side {
 
 /// What the user wants forwarded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct ForwardRequests {
+pub struct ForwardRequests {
     /// Which end listens, and what it joins.
     pub forwards: Vec<(Side, Spec)>,
     /// The socket of the agent that the server's programs may use.
@@ -75,7 +75,7 @@ impl ForwardRequests {
 }
 
 /// Whether a forwarding is for more than the machine that listens.
-pub(crate) fn is_public(listen: &Listen) -> bool {
+pub fn is_public(listen: &Listen) -> bool {
     match listen {
         Listen::Unix(_) => false,
         Listen::Tcp { bind: Bind::Unsaid | Bind::Loopback, .. } => false,
