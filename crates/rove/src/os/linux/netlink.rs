@@ -18,7 +18,8 @@ use crate::os::unix::watch::watch;
 /// RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_IFADDR, RTMGRP_IPV6_ROUTE).
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-/// Messages taken at a time; more wait in the kernel, which reports when it had to drop some.
+/// Messages taken before the socket is asked whether there are more. Tokio bounds how often a task may ask that in
+/// one turn; the rest waits in the kernel, which reports when it had to drop some.
 const MESSAGES_MAX: usize = 256;
 
 /// A source of network changes.
@@ -60,7 +61,9 @@ impl NetworkChanges {
                 }
                 Ok(())
             });
-            if !matches!(taken, Ok(Ok(()))) {
+            // When nothing is left, the socket is asked once more: only then does it wake this task at the next
+            // message. It may be called readable for one that was taken with those before it.
+            if let Ok(Err(_)) = taken {
                 break;
             }
         }
@@ -73,10 +76,30 @@ mod tests {
     use rove_streams::clock;
     use std::future::poll_fn;
     use std::io::Write as _;
+    use std::os::unix::net::UnixDatagram;
     use std::process::Command;
     use std::time::Duration;
 
     use super::*;
+
+    /// A message may be taken before its arrival is noticed, with those before it: the next one is told all the same.
+    #[test]
+    fn a_message_after_one_that_was_taken_is_news() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (kernel, ours) = UnixDatagram::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            let same = ours.try_clone().unwrap();
+            let mut changes = NetworkChanges::told_by(ours.into()).unwrap();
+            kernel.send(b"taken").unwrap();
+            tokio::task::yield_now().await;
+            same.recv(&mut [0]).unwrap();
+            assert!(poll_fn(|cx| Poll::Ready(changes.poll_change(cx))).await.is_pending());
+            kernel.send(b"told").unwrap();
+            let told = poll_fn(|cx| changes.poll_change(cx));
+            clock::within(Duration::from_secs(30), told).await.unwrap();
+        });
+    }
 
     #[test]
     fn a_new_address_is_news() {
