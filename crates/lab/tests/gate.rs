@@ -1,5 +1,5 @@
-//! Tests the gate's check of dependencies (`scripts/test deny`), and the list that replaces it offline
-//! (docs/advisories.md).
+//! Tests the gate's check of dependencies (`scripts/test deny`), the list that replaces it offline
+//! (docs/advisories.md), and its check of fuzz targets (`scripts/test fuzz`).
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The gate's step for dependencies, with a `cargo` that does this.
-fn deny(name: &str, cargo: &str) -> Output {
+/// A step of the gate, with a `cargo` that does this.
+fn gate(step: &str, name: &str, cargo: &str) -> Output {
     let directory = std::env::temp_dir().join(format!("rove-gate-{name}-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     let program = directory.join("cargo");
@@ -18,7 +18,7 @@ fn deny(name: &str, cargo: &str) -> Output {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", directory.display());
     let output = Command::new("bash")
-        .args([&format!("{ROOT}/scripts/test"), "deny"])
+        .args([&format!("{ROOT}/scripts/test"), step])
         .env("PATH", path)
         .output()
         .unwrap();
@@ -29,13 +29,13 @@ fn deny(name: &str, cargo: &str) -> Output {
 /// Advisories that could not be fetched are no failure, but the last line says so.
 #[test]
 fn the_gate_says_last_what_it_could_not_check() {
-    let output = deny("away", "case $* in *'fetch db') exit 1;; esac");
+    let output = gate("deny", "away", "case $* in *'fetch db') exit 1;; esac");
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
     let last = said.lines().last().unwrap();
     assert!(last.starts_with("NOT CHECKED: advisories: "), "{said}");
 
-    let asked = deny("here", "echo \"asked: $*\"");
+    let asked = gate("deny", "here", "echo \"asked: $*\"");
     let said = String::from_utf8(asked.stdout).unwrap();
     assert!(asked.status.success() && !said.contains("NOT CHECKED"), "{said}");
     let advisories = said
@@ -43,7 +43,7 @@ fn the_gate_says_last_what_it_could_not_check() {
         .filter(|line| line.starts_with("asked: ") && line.ends_with("check advisories"));
     assert_eq!(advisories.count(), 2, "the program's and the fuzz targets': {said}");
 
-    let found = deny("found", "case $* in *'check advisories') exit 1;; esac");
+    let found = gate("deny", "found", "case $* in *'check advisories') exit 1;; esac");
     assert_eq!(found.status.code(), Some(1));
 }
 
@@ -52,12 +52,31 @@ fn the_gate_says_last_what_it_could_not_check() {
 fn the_gate_says_last_what_was_simulated() {
     let cargo = "case $* in *bans*) echo 'simulated: 3.0 hours'; \
                  echo 'test x ... simulated: failed: SEED=17 cargo test'; echo other;; esac";
-    let output = deny("simulated", cargo);
+    let output = gate("deny", "simulated", cargo);
     let said = String::from_utf8(output.stdout).unwrap();
     let summed = said.lines().skip_while(|line| !line.contains(" passed, 0 failed"));
     let told: Vec<&str> = summed.skip(1).collect();
     let failed = "simulated: failed: SEED=17 cargo test";
     assert_eq!(told, ["simulated: 3.0 hours", failed], "{said}");
+}
+
+/// A fuzz target that begins from nothing fails before anything is built.
+#[test]
+fn a_fuzz_target_needs_inputs_to_begin_from() {
+    let cargo = |targets: &str| {
+        format!("case $* in 'fuzz list') printf '{targets}';; *) echo \"asked: $*\";; esac")
+    };
+    let output = gate("fuzz", "seeded", &cargo("predict\\nkeyboard\\n"));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.contains("asked: fuzz run -s none predict"), "{said}");
+
+    let output = gate("fuzz", "unseeded", &cargo("predict\\nno_such_target\\n"));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        !output.status.success() && said.contains("fuzz: no_such_target has no inputs"),
+        "{said}"
+    );
+    assert!(!said.contains("asked: fuzz"), "{said}");
 }
 
 /// A list that was made by hand is as good as the versions that it was made for.
