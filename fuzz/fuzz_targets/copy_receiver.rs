@@ -12,7 +12,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use rove::testing::copy::message::{Entry, Kind, Mark, Message, Outcome, Times};
 use rove::testing::copy::receiver::Job;
-use rove::testing::copy::{Disk, Expected, Links, Receive, Watch, receive};
+use rove::testing::copy::{Disk, Expected, Links, Receive, Watch, Workers, receive};
 
 #[path = "../support/copy.rs"]
 mod support;
@@ -96,6 +96,7 @@ fn job(root: &Path, options: u8, asked: u8) -> Job {
         expected: expected.into_iter().collect(),
         umask: 0o022,
         disk: Disk::default(),
+        workers: Workers::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use rove::testing::copy::message::{Kind, Message, Outcome, Parser};
-use rove::testing::copy::{Sources, Watch, send};
+use rove::testing::copy::{Sources, Watch, Workers, send};
 use tokio::io::AsyncReadExt;
 
 #[path = "../support/copy.rs"]
@@ -39,7 +39,8 @@ fuzz_target!(|octets: &[u8]| {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (mut from, to) = tokio::io::split(ours);
         let watch = Arc::new(Watch::default());
-        let sending = send(tokio::io::split(theirs), sources, 0, || true, watch);
+        let sending =
+            send(tokio::io::split(theirs), sources, 0, || true, watch, Workers::default());
         let receiver = async {
             // The numbers that it may ask for are told first.
             while !is_listed(&heard) && from.read_buf(&mut heard).await.is_ok_and(|read| read > 0) {
