@@ -195,13 +195,16 @@ pub(crate) fn paragraphs(text: &str, values: &[(&str, &dyn Display)]) -> Vec<Str
 /// What the numbers of all experiments in virtual time come from.
 pub const VIRTUAL: &[&str] = &[
     "Cargo.lock",
+    "crates/lab/src/address.rs",
     "crates/lab/src/attacker.rs",
     "crates/lab/src/ends.rs",
     "crates/lab/src/experiments.rs",
     "crates/lab/src/experiments/report.rs",
     "crates/lab/src/link.rs",
+    "crates/lab/src/local_clock.rs",
     "crates/lab/src/opportunities.rs",
     "crates/lab/src/rng.rs",
+    "crates/lab/src/trace_hash.rs",
     "crates/lab/src/world.rs",
     "crates/session/src",
     "crates/ssp/src",
