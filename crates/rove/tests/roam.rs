@@ -56,7 +56,7 @@ impl Cable {
             directory.script("login", &format!(r#"exec ip netns exec {server} sh -c "$2""#));
         let (ssh, server) = (format!("--ssh={login}"), format!("--server={ROVE}"));
         let words = ["netns", "exec", &self.client, ROVE, "-v", &ssh, &server, "10.77.1.2"];
-        Terminal::run("ip", &[&words[..], &["sh", "-c", script]].concat(), &[])
+        Terminal::run("ip", &[&words[..], &["--", "sh", "-c", script]].concat(), &[])
     }
 }
 
