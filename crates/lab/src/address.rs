@@ -1,4 +1,4 @@
-//! The addresses of simulated machines.
+//! Simulated machines, and their addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -21,12 +21,18 @@ impl Family {
     }
 }
 
-/// Each node has a network of its own in each family; each socket and each place it roams to an address there.
-pub(crate) fn address(node: usize, socket: u16, family: Family) -> SocketAddr {
-    let [high, low] = socket.to_be_bytes();
-    let ip: IpAddr = match family {
-        Family::V4 => Ipv4Addr::new(10, node as u8, high, low).into(),
-        Family::V6 => Ipv6Addr::new(0xfd00, 0, 0, node as u16, 0, 0, 0, socket).into(),
-    };
-    (ip, 60_001 + (socket & 0xff)).into()
+/// A machine's place in the world, in the order of joining.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct NodeId(pub(crate) usize);
+
+impl NodeId {
+    /// Each node has a network of its own in each family; each socket and each place it roams to an address there.
+    pub(crate) fn address(self, socket: u16, family: Family) -> SocketAddr {
+        let [high, low] = socket.to_be_bytes();
+        let ip: IpAddr = match family {
+            Family::V4 => Ipv4Addr::new(10, self.0 as u8, high, low).into(),
+            Family::V6 => Ipv6Addr::new(0xfd00, 0, 0, self.0 as u16, 0, 0, 0, socket).into(),
+        };
+        (ip, 60_001 + (socket & 0xff)).into()
+    }
 }

@@ -24,6 +24,7 @@ mod frames;
 mod headlines;
 mod host;
 mod html;
+mod internet;
 mod link;
 mod local_clock;
 mod net;

@@ -7,7 +7,7 @@ use rove_session::predict::{Display, Settings};
 use rove_session::server;
 use rove_term::{Dialect, Size};
 
-use crate::address::Family;
+use crate::address::{Family, NodeId};
 use crate::ends::End;
 use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
@@ -17,7 +17,7 @@ use crate::person::{Errands, User};
 use crate::rng::{Chance, Rng};
 use crate::shell::{ClientEnd, ServerEnd, Termios};
 use crate::tty::{Answers, Tty};
-use crate::world::{NodeId, World};
+use crate::world::World;
 
 /// Both ends in their world.
 #[derive(Debug)]

@@ -1,20 +1,22 @@
-//! Virtual time: a heap of (time, number, event) and a network that carries datagrams between machines.
+//! Virtual time: a heap of (time, number, event) and machines that have their turns. The [`Internet`] carries
+//! datagrams between them.
 //!
 //! It drains machines exactly as the real driver does, and knows nothing of their protocol. One seed makes one run:
 //! all visible collections are ordered, all randomness comes from [`Rng`], and a hash over all events proves two
 //! runs equal.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{Arrival, Machine, Outbox, Time, Transmit};
 
-use crate::address::{Family, address};
-use crate::attacker::{Attacker, Forged, Tally, VICTIM};
-use crate::link::{Delivery, Link, Oversize, Profile};
+use crate::address::{Family, NodeId};
+use crate::attacker::Tally;
+use crate::internet::{Datagram, Internet, Sent};
+use crate::link::{Link, Profile};
 use crate::local_clock::LocalClock;
 use crate::rng::{Chance, Rng};
 use crate::trace_hash::Trace;
@@ -107,22 +109,14 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A node's place in the world, in the order of joining.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct NodeId(usize);
-
-/// Machines, the links between them, and pending events.
+/// Machines, the network between them, and pending events.
 #[derive(Debug)]
 pub struct World<N> {
     now: Time,
-    rng: Rng,
     number: u64,
     events: BinaryHeap<Reverse<Scheduled>>,
     hosts: Vec<Host<N>>,
-    /// Every address that reaches a node. Datagrams to addresses that a node has left are dropped.
-    routes: BTreeMap<SocketAddr, NodeId>,
-    links: BTreeMap<(NodeId, NodeId), Link>,
-    attacker: Option<Attacker>,
+    internet: Internet,
     trace: Trace,
     totals: Totals,
 }
@@ -145,17 +139,12 @@ pub struct Totals {
 #[derive(Debug)]
 struct Host<N> {
     node: N,
-    /// The newest address, from which it sends.
-    address: SocketAddr,
-    sockets: u16,
     asleep_until: Option<Time>,
     /// The number of the wake-up that counts; earlier ones were replaced.
     alarm: u64,
     clock: LocalClock,
     /// For how late its alarms are.
     rng: Rng,
-    /// A family by which it neither sends nor hears.
-    severed: Option<Family>,
     life: Life,
     /// Turns so far, those of this second, and those that moved no datagram and served no user.
     turns: u64,
@@ -182,7 +171,7 @@ struct Scheduled {
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
     Alarm { node: NodeId },
-    Datagram { from: SocketAddr, to: SocketAddr, octets: Vec<u8>, congested: bool },
+    Datagram(Datagram),
     Roam { node: NodeId, notice: Notice },
     Sever { node: NodeId, family: Option<Family> },
     Suspend { node: NodeId, until: Time },
@@ -193,13 +182,10 @@ impl<N: Node> World<N> {
     pub fn new(seed: u64) -> World<N> {
         World {
             now: Time::ZERO,
-            rng: Rng::new(seed),
             number: 0,
             events: BinaryHeap::new(),
             hosts: Vec::new(),
-            routes: BTreeMap::new(),
-            links: BTreeMap::new(),
-            attacker: None,
+            internet: Internet::new(Rng::new(seed)),
             trace: Trace::new(),
             totals: Totals::default(),
         }
@@ -207,13 +193,13 @@ impl<N: Node> World<N> {
 
     /// The address that the next node to join will have.
     pub fn next_address(&self) -> SocketAddr {
-        address(self.hosts.len(), 0, Family::V4)
+        NodeId(self.hosts.len()).address(0, Family::V4)
     }
 
     /// The addresses that the next node to join will have before it roams, and those after it has roamed once.
     pub fn next_addresses(&self) -> Vec<SocketAddr> {
-        let node = self.hosts.len();
-        let both = |socket| Family::ALL.map(|family| address(node, socket, family));
+        let node = NodeId(self.hosts.len());
+        let both = |socket| Family::ALL.map(|family| node.address(socket, family));
         [both(0), both(1)].concat()
     }
 
@@ -227,27 +213,23 @@ impl<N: Node> World<N> {
         let id = NodeId(self.hosts.len());
         self.hosts.push(Host {
             node,
-            address: self.next_address(),
-            sockets: 0,
             asleep_until: None,
             alarm: 0,
             clock,
             rng,
-            severed: None,
             life: Life::Running,
             turns: 0,
             second: 0,
             idle_turns: 0,
         });
-        self.open_socket(id);
+        self.internet.open_socket(id);
         self.file_alarm(id, self.now);
         id
     }
 
     /// Lets datagrams pass from one node to the other. Without a link nothing does.
     pub fn connect(&mut self, from: NodeId, to: NodeId, profile: Profile) {
-        let rng = self.rng.fork();
-        self.links.insert((from, to), Link::new(profile, rng));
+        self.internet.connect(from, to, profile);
     }
 
     /// Replaces a link's profile; datagrams on their way are not affected.
@@ -255,17 +237,18 @@ impl<N: Node> World<N> {
     /// # Panics
     /// If the nodes are not connected.
     pub fn set_profile(&mut self, from: NodeId, to: NodeId, profile: Profile) {
-        self.links.get_mut(&(from, to)).expect("the nodes are connected").set_profile(profile);
+        self.internet.set_profile(from, to, profile);
     }
 
-    /// An attacker on the path attends to this share of all datagrams from now on ([`Attacker`]).
+    /// An attacker on the path attends to this share of all datagrams from now on
+    /// ([`Attacker`](crate::attacker::Attacker)).
     pub fn set_attacker(&mut self, share: Chance) {
-        self.attacker.get_or_insert(Attacker::new(share)).attend_to(share);
+        self.internet.set_attacker(share);
     }
 
     /// Octets that an attacker has spent, and octets that it has received.
     pub fn tally(&self) -> Tally {
-        self.attacker.map_or(Tally::default(), |attacker| attacker.tally())
+        self.internet.tally()
     }
 
     /// Gives the node another address at this time, unnoticed; from then on the old ones reach no node.
@@ -342,12 +325,12 @@ impl<N: Node> World<N> {
 
     /// The address that a node sends from.
     pub fn address(&self, id: NodeId) -> SocketAddr {
-        self.hosts[id.0].address
+        self.internet.address(id)
     }
 
     /// The link from one node to the other, if there is one.
     pub fn link(&self, from: NodeId, to: NodeId) -> Option<&Link> {
-        self.links.get(&(from, to))
+        self.internet.link(from, to)
     }
 
     /// The present time.
@@ -377,11 +360,9 @@ impl<N: Node> World<N> {
                     return self.turn(node, Cause::Alarm);
                 }
             }
-            Event::Datagram { from, to, octets, congested } => {
-                return self.arrive(from, to, octets, congested);
-            }
+            Event::Datagram(datagram) => return self.arrive(datagram),
             Event::Roam { node, notice } => return self.roam(node, notice),
-            Event::Sever { node, family } => self.hosts[node.0].severed = family,
+            Event::Sever { node, family } => self.internet.sever(node, family),
             Event::Suspend { node, until } => {
                 self.trace.add(b"S");
                 self.hosts[node.0].asleep_until = Some(until);
@@ -391,29 +372,24 @@ impl<N: Node> World<N> {
         Ok(())
     }
 
-    fn arrive(
-        &mut self,
-        from: SocketAddr,
-        to: SocketAddr,
-        mut octets: Vec<u8>,
-        congested: bool,
-    ) -> Result<(), Fault> {
-        let Some(&id) = self.routes.get(&to) else { return Ok(()) };
+    fn arrive(&mut self, mut datagram: Datagram) -> Result<(), Fault> {
+        let Some(id) = self.internet.receiver(datagram.to) else { return Ok(()) };
         let now = self.now;
-        if !self.hosts[id.0].is_awake(now) || self.hosts[id.0].severed == Some(Family::of(to)) {
+        if !self.hosts[id.0].is_awake(now) {
             return Ok(());
         }
         self.trace.add(&now.as_micros().to_le_bytes());
-        self.trace.add(&octets);
-        let forged =
-            self.attacker.as_mut().and_then(|attacker| attacker.replay(&mut self.rng, from));
-        self.forge(forged, to, &octets);
+        self.trace.add(&datagram.octets);
+        if let Some((at, replay)) = self.internet.replay(now, &datagram) {
+            self.schedule(at, Event::Datagram(replay));
+        }
         self.totals.received += 1;
-        let arrival = Arrival { from, congested };
+        let Datagram { from, congested, octets, .. } = &mut datagram;
+        let arrival = Arrival { from: *from, congested: *congested };
         let host = &mut self.hosts[id.0];
         let local = host.wake(now);
-        match host.node.machine().handle_datagram(local, arrival, &mut octets) {
-            Ok(()) => host.node.heard(local, from),
+        match host.node.machine().handle_datagram(local, arrival, octets) {
+            Ok(()) => host.node.heard(local, *from),
             Err(_) => self.totals.refused += 1,
         }
         self.turn(id, Cause::Event)
@@ -501,7 +477,7 @@ impl<N: Node> World<N> {
         self.trace.add(octets);
         if transmit.new_port {
             // A fresh socket on the same machine: the old ones go on receiving.
-            self.open_socket(from);
+            self.internet.open_socket(from);
         }
         let host = &mut self.hosts[from.0];
         let local = host.clock.local(now);
@@ -512,48 +488,19 @@ impl<N: Node> World<N> {
 
     /// Lets a datagram leave for one address, from the newest socket.
     fn send_to(&mut self, from: NodeId, to: SocketAddr, octets: &[u8]) {
-        let now = self.now;
-        let host = &self.hosts[from.0];
-        let family = Family::of(to);
-        if host.severed == Some(family) {
-            return;
-        }
-        let source = address(from.0, host.sockets - 1, family);
-        let transmit = Transmit { to, new_port: false };
-        if let Some(attacker) = &mut self.attacker {
-            let forged = match transmit.to {
-                VICTIM => attacker.reflect(&mut self.rng, octets.len()),
-                _ => attacker.overtake(&mut self.rng, octets.len()),
-            };
-            let to = if transmit.to == VICTIM { source } else { transmit.to };
-            self.forge(forged, to, octets);
-        }
-        let Some(&to) = self.routes.get(&transmit.to) else { return };
-        let Some(link) = self.links.get_mut(&(from, to)) else { return };
-        let Profile { mtu, oversize, .. } = link.profile();
-        if octets.len() > *mtu && *oversize == Oversize::Told {
+        let mut deliveries = Vec::new();
+        let sent = self.internet.send(self.now, from, to, octets, &mut deliveries);
+        if sent == Sent::TooBig {
             self.hosts[from.0].node.datagram_too_big();
         }
-        let mut deliveries = Vec::new();
-        link.pass(now, octets, &mut deliveries);
-        for Delivery { at, datagram, congested } in deliveries {
-            let event =
-                Event::Datagram { from: source, to: transmit.to, octets: datagram, congested };
-            self.schedule(at, event);
+        for (at, datagram) in deliveries {
+            self.schedule(at, Event::Datagram(datagram));
         }
-    }
-
-    /// Schedules an attacker's datagrams, if it sends any.
-    fn forge(&mut self, forged: Option<Forged>, to: SocketAddr, octets: &[u8]) {
-        let Some(Forged { after, from }) = forged else { return };
-        let octets = octets.to_vec();
-        self.schedule(self.now + after, Event::Datagram { from, to, octets, congested: false });
     }
 
     fn roam(&mut self, id: NodeId, notice: Notice) -> Result<(), Fault> {
         self.trace.add(b"R");
-        self.routes.retain(|_, node| *node != id);
-        self.open_socket(id);
+        self.internet.roam(id);
         let host = &mut self.hosts[id.0];
         if notice == Notice::None || !host.is_awake(self.now) {
             return Ok(());
@@ -561,16 +508,6 @@ impl<N: Node> World<N> {
         let local = host.wake(self.now);
         host.node.network_changed(local, Network::Changed);
         self.turn(id, Cause::Event)
-    }
-
-    /// A new socket for both families, from which the node sends from now on.
-    fn open_socket(&mut self, id: NodeId) {
-        let host = &mut self.hosts[id.0];
-        for family in Family::ALL {
-            self.routes.insert(address(id.0, host.sockets, family), id);
-        }
-        host.address = address(id.0, host.sockets, Family::V4);
-        host.sockets += 1;
     }
 
     fn file_alarm(&mut self, node: NodeId, at: Time) {
@@ -676,8 +613,8 @@ mod tests {
 
     fn pair(seed: u64, profile: Profile) -> (World<Ticker>, NodeId, NodeId) {
         let mut world = World::new(seed);
-        let a = world.join(ticker(address(1, 0, Family::V4)));
-        let b = world.join(ticker(address(0, 0, Family::V4)));
+        let a = world.join(ticker(NodeId(1).address(0, Family::V4)));
+        let b = world.join(ticker(NodeId(0).address(0, Family::V4)));
         world.connect(a, b, profile.clone());
         world.connect(b, a, profile);
         (world, a, b)
@@ -721,11 +658,11 @@ mod tests {
         let (mut world, a, b) = pair(1, Profile::default());
         world.node_mut(a).hop = Some(Time::from_millis(50));
         world.run_until(Time::from_millis(100)).unwrap();
-        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 1, Family::V4));
+        assert_eq!(world.node(b).got.last().unwrap().1, NodeId(0).address(1, Family::V4));
         assert_eq!(world.node(a).got.len(), 10, "b sends to the first address all the time");
         world.roam_at(Time::from_millis(100), a);
         world.run_until(Time::from_millis(200)).unwrap();
-        assert_eq!(world.node(b).got.last().unwrap().1, address(0, 2, Family::V4));
+        assert_eq!(world.node(b).got.last().unwrap().1, NodeId(0).address(2, Family::V4));
         assert_eq!(world.node(a).got.len(), 10);
     }
 

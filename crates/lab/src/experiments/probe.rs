@@ -11,11 +11,12 @@ use rove_term::{Dialect, Size, same};
 
 use super::many;
 use super::sender::{Desk, Sender};
+use crate::address::NodeId;
 use crate::ends::End;
 use crate::host::{Load, Program, Typist};
 use crate::link::{Counters, Profile};
 use crate::rng::Rng;
-use crate::world::{Fault, Node, NodeId, World};
+use crate::world::{Fault, Node, World};
 
 /// The plan of a session.
 #[derive(Clone, Debug)]

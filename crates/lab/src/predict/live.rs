@@ -19,12 +19,13 @@ use super::cast::word;
 use super::recorder::line_mode;
 use super::seat::{self, Seat, text};
 use super::typist::{Deal, Secrecy, Stroke, Typist};
+use crate::address::NodeId;
 use crate::clock::Clock;
 use crate::ends::End;
 use crate::link::Profile;
 use crate::process::{Owned, read_terminal, wait_ready};
 use crate::sys::spawn_on_pty;
-use crate::world::{Fault, Node, NodeId, World};
+use crate::world::{Fault, Node, World};
 
 /// A session to play.
 #[derive(Debug)]

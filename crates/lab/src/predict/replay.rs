@@ -11,9 +11,10 @@ use rove_session::predict::Settings;
 use rove_ssp::{Machine, StateNum, Time};
 use rove_term::{Screen, Size};
 
+use crate::address::NodeId;
 use crate::ends::End;
 use crate::link::{Jitter, Profile};
-use crate::world::{Fault, Node, NodeId, World};
+use crate::world::{Fault, Node, World};
 
 use super::judge::{Deed, ECHO_WAIT, Effect, Judge};
 use super::script::{Act, Script};
