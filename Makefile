@@ -25,6 +25,7 @@ install: build
 	install -Dm644 docs/man/rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-exec.1
 	ln -sf rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-ssh.1
 	install -Dm644 docs/man/rove-server.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-server.1
+	install -Dm644 docs/man/rove_config.5 $(DESTDIR)$(PREFIX)/share/man/man5/rove_config.5
 	install -Dm644 docs/completions/rove.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/rove
 	install -Dm644 docs/completions/_rove $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_rove
 	install -Dm644 docs/completions/rove.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/rove.fish

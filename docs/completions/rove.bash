@@ -372,7 +372,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__help)
-            opts="-h --help rove cp exec server"
+            opts="-h --help rove cp exec server config"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use rove::testing::cli::{CopyArgs, ExecArgs, RoveArgs, mosh_client};
+use rove::testing::cli::{CopyArgs, ExecArgs, HostConfig, RoveArgs, mosh_client};
 use rove::testing::server::{self, Greeting, Options, Program};
 use rove::testing::ssh::{Login, Via};
 
@@ -20,13 +20,13 @@ fuzz_target!(|octets: &[u8]| {
     match program % 6 {
         0 => {
             let Ok(read) = RoveArgs::read(&words) else { return };
-            if let Ok(login) = read.login() {
+            if let Ok(login) = read.login(&HostConfig::default()) {
                 check(&login);
             }
         }
         1 => {
             let Ok(read) = ExecArgs::read(&words) else { return };
-            if let Ok(login) = read.login() {
+            if let Ok(login) = read.login(&HostConfig::default()) {
                 check(&login);
             }
         }
@@ -34,7 +34,7 @@ fuzz_target!(|octets: &[u8]| {
             let Ok(read) = CopyArgs::read(&words) else { return };
             for plan in read.errands().iter().flatten() {
                 for host in plan.hosts() {
-                    if let Ok(login) = read.login(host) {
+                    if let Ok(login) = read.login(host, &HostConfig::default()) {
                         check(&login);
                     }
                 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use rove::testing::cli::RoveArgs;
+use rove::testing::cli::{HostConfig, RoveArgs};
 use rove::testing::os::Clock;
 use rove::testing::services::forward::{Config, Side, is_public};
 use rove::testing::services::spec::Spec;
@@ -15,7 +15,7 @@ use rove::testing::ssh::{Login, against_hindrances, host_name};
 use rove::testing::{Trace, Verbosity};
 
 static WORDS: LazyLock<RoveArgs> = LazyLock::new(|| RoveArgs::read(&["h".into()]).unwrap());
-static LOGIN: LazyLock<Login> = LazyLock::new(|| WORDS.login().unwrap());
+static LOGIN: LazyLock<Login> = LazyLock::new(|| WORDS.login(&HostConfig::default()).unwrap());
 
 /// All that ssh is ever told because of its configuration.
 const AGAINST: [&str; 3] = ["-o", "SessionType=default", "ForkAfterAuthentication=no"];

@@ -1,6 +1,7 @@
 //! rove's own command line, and the session it starts.
 
 mod again;
+pub(crate) mod config;
 pub(crate) mod copy;
 pub(crate) mod environment;
 pub(crate) mod exec;
@@ -24,8 +25,9 @@ use rove_term::{Ability, Dialect};
 use tokio::sync::mpsc;
 
 use self::again::Again;
-use self::environment::{display_variable, either, entry};
-pub(crate) use self::environment::{editing_variable, escape, terminal, variable, variable_os};
+use self::config::HostConfig;
+use self::environment::{display_variable, either, entry, escape_variable};
+pub(crate) use self::environment::{editing_variable, terminal, variable, variable_os};
 use self::forward::ForwardArgs;
 use self::order::Ordered;
 pub(crate) use self::subcommand::{Subcommand, subcommand};
@@ -110,20 +112,21 @@ fn piped(
     ordered: &Ordered,
     trace: &Trace,
 ) -> Result<ExitCode, Failure> {
-    let mut login = words.login()?;
+    let own = HostConfig::of_user(&words.host)?;
+    let mut login = words.login(&own)?;
     login.meant = subcommand::meant(ordered);
     let line = match ordered.is_program {
         true => program_line(&words.command),
         false => words.command.join(OsStr::new(" ")),
     };
-    let wanted = exec::Wanted::line(line, words.ssh.terminal);
+    let wanted = exec::Wanted::line(line, words.ssh.terminal, escape_variable().or(own.escape));
     exec::on_streams(clock, login, words.forward, wanted, trace)
 }
 
 /// Runs a session without one, for `-N` and `-W`.
 fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
     let job = exec::job_without_command(&words.forward, &words.command)?;
-    let mut login = words.login()?;
+    let mut login = words.login(&HostConfig::of_user(&words.host)?)?;
     exec::for_streams(&mut login, "ssh");
     in_runtime(exec::alone(clock, login, &words.forward, job, trace))
 }
@@ -183,8 +186,9 @@ fn plan(
     again: &Again,
     trace: &Trace,
 ) -> Result<(Login, Settings, ForwardArgs), Failure> {
-    let settings = settings(&words, again, trace)?;
-    let mut login = words.login()?;
+    let own = HostConfig::of_user(&words.host)?;
+    let settings = settings(&words, &own, again, trace)?;
+    let mut login = words.login(&own)?;
     login.request.colours = settings.tty.colors().count();
     login.meant = subcommand::meant(again.ordered());
     login.request.command = request_command(words.command, again.ordered().is_program);
@@ -202,12 +206,12 @@ impl RoveArgs {
         RoveArgs::try_parse_from(ordered.words("rove"))
     }
 
-    /// The login on the host.
+    /// The login on the host, of which the user's file says `own`.
     ///
     /// # Errors
     /// If `--ssh` names no program.
-    pub fn login(&self) -> Result<Login, Failure> {
-        login(&self.host, self.ssh.options(&self.session.tell), &self.ssh, &self.server)
+    pub fn login(&self, own: &HostConfig) -> Result<Login, Failure> {
+        login(&self.host, self.ssh.options(&self.session.tell), &self.ssh, &self.server, own)
     }
 }
 
@@ -221,7 +225,12 @@ fn request_command(command: Vec<OsString>, is_program: bool) -> Vec<OsString> {
     if line.is_empty() { Vec::new() } else { vec![line] }
 }
 
-fn settings(words: &RoveArgs, again: &Again, trace: &Trace) -> Result<Settings, Failure> {
+fn settings(
+    words: &RoveArgs,
+    own: &HostConfig,
+    again: &Again,
+    trace: &Trace,
+) -> Result<Settings, Failure> {
     if let Some(stream) = tty::missing_stream() {
         return Err(Failure::new(
             format!("standard {stream} is not a terminal, and a session needs one"),
@@ -265,27 +274,33 @@ fn settings(words: &RoveArgs, again: &Again, trace: &Trace) -> Result<Settings, 
         SessionArgs { predict_always: true, .. } => Display::Always,
         SessionArgs { predict_never: true, .. } => Display::Never,
         SessionArgs { predict: Some(word), .. } => (*word).into(),
-        SessionArgs { predict: None, .. } => display_variable()?,
+        SessionArgs { predict: None, .. } => {
+            display_variable()?.or(own.predict).unwrap_or_default()
+        }
     };
     let editing = if session.predict_overwrite { Editing::Overwrite } else { editing_variable() };
-    let prefix = if either("TITLE_NOPREFIX").is_some() { "" } else { "[rove] " };
+    let has_prefix = either("TITLE_NOPREFIX").is_none() && own.title_prefix != Some(false);
+    let prefix = if has_prefix { "[rove] " } else { "" };
     let window = match (session.init, session.no_init) {
         (true, _) => Some(TtyScreen::Alternate),
         (false, true) => Some(TtyScreen::Main),
         (false, false) => either("NO_TERM_INIT").map(|_set| TtyScreen::Main),
     };
-    let no_clipboard = session.no_clipboard || variable_os("ROVE_NO_CLIPBOARD").is_some();
+    let no_clipboard = session.no_clipboard
+        || variable_os("ROVE_NO_CLIPBOARD").is_some()
+        || own.clipboard == Some(false);
     let tty = match no_clipboard {
         true => terminal().without(Ability::Clipboard),
         false => terminal(),
     };
+    let metered = session.metered || own.metered == Some(true);
     Ok(Settings {
         tty,
-        escape: escape(either("ESCAPE_KEY")),
+        escape: escape_variable().or(own.escape).unwrap_or_default(),
         window,
         name: "rove",
         title_prefix: prefix,
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
-        tariff: if session.metered { CostProfile::Metered } else { CostProfile::Flat },
+        tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },
     })
 }

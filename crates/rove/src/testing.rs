@@ -13,6 +13,7 @@ pub mod bootstrap {
 }
 
 pub mod cli {
+    pub use crate::cli::config::{Config, ConfigError, HostConfig};
     pub use crate::cli::copy::{CopyArgs, CopyPlan};
     pub use crate::cli::exec::ExecArgs;
     pub use crate::cli::words::RoveArgs;

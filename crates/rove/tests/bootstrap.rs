@@ -149,6 +149,44 @@ fn words_that_cannot_work() {
     }
 }
 
+/// The first value that fits the host counts, after the words and the environment; the file is read before ssh is run.
+#[test]
+fn settings_of_the_users_file() {
+    let directory = Directory::new("config");
+    let ports = r#"echo "$2" | grep -o -e "-p [0-9:]*" -e "my-server[ a-z-]*" | sort -u | tr "\\n" ,; exit 1"#;
+    let ssh = format!("--ssh={}", directory.script("login", ports));
+    let home = directory.path().to_owned();
+    let config = format!("{home}/rove/config");
+    std::fs::create_dir(format!("{home}/rove")).unwrap();
+    let file =
+        "Host 127.0.0.*\nUdpPort 61234\nServer my-server --there\nHost *\nUdpPort 1\nPredict never";
+    for (text, words, set, texts) in [
+        (file, &[&*ssh, "127.0.0.1"][..], ("A", "a"), &["printed: -p 61234,my-server --there"][..]),
+        (file, &[&ssh, "--udp-port=7", "127.0.0.1"], ("A", "a"), &["-p 7"]),
+        (file, &[&ssh, "127.0.0.1"], ("ROVE_UDP_PORT", "8"), &["-p 8"]),
+        (file, &[&ssh, "h"], ("A", "a"), &["printed: -p 1,"]),
+        (file, &["exec", &ssh, "h"], ("A", "a"), &["printed: -p 1,"]),
+        (file, &["cp", "-S", &ssh[6..], "/etc/passwd", "h:"], ("A", "a"), &["printed: -p 1,"]),
+        ("\nHistory 1", &["h"], ("A", "a"), &["config line 2: no setting is called history"]),
+        ("Host x\nUdpPort 5:1", &["h"], ("A", "a"), &["line 2: UdpPort 5:1", "rove help config"]),
+    ] {
+        std::fs::write(&config, text).unwrap();
+        let mut terminal = Terminal::run(ROVE, words, &[("XDG_CONFIG_HOME", &home), set]);
+        let status = terminal.finish();
+        let shown = terminal.text();
+        assert_eq!(status, 255, "{shown}");
+        assert!(
+            texts.iter().all(|text| shown.contains(text)),
+            "{words:?}: {texts:?} not in {shown}"
+        );
+    }
+    std::fs::set_permissions(&config, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    let mut terminal = Terminal::run(ROVE, &["h"], &[("XDG_CONFIG_HOME", &home)]);
+    assert_eq!(terminal.finish(), 255);
+    let shown = terminal.text();
+    assert!(shown.contains("it can be written by other users"), "{shown}");
+}
+
 /// Called as mosh it needs a terminal, as mosh does: refused before ssh is run.
 #[test]
 fn mosh_without_a_terminal() {

@@ -104,13 +104,22 @@ fn has_every_option(file: &str, command: &clap::Command, elsewhere: Option<&clap
     }
 }
 
+/// The man pages and their sections.
+const MANUAL: [(&str, &str); 5] = [
+    ("rove", "1"),
+    ("rove-cp", "1"),
+    ("rove-exec", "1"),
+    ("rove-server", "1"),
+    ("rove_config", "5"),
+];
+
 /// The text of the man pages, which `rove help` shows.
 #[test]
 fn the_manual_in_the_program_is_current() {
-    for name in ["rove", "rove-cp", "rove-exec", "rove-server"] {
+    for (name, section) in MANUAL {
         let output = std::process::Command::new("timeout")
             .args(["20", "groff", "-mandoc", "-Tascii", "-P-cbou", "-rLL=78n"])
-            .arg(docs(&format!("man/{name}.1")))
+            .arg(docs(&format!("man/{name}.{section}")))
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -126,10 +135,11 @@ fn the_manual_in_the_program_is_current() {
 /// The pages are clean roff, as far as groff's own checks go.
 #[test]
 fn the_man_pages_are_clean() {
-    for page in ["man/rove.1", "man/rove-cp.1", "man/rove-exec.1", "man/rove-server.1"] {
+    for (name, section) in MANUAL {
+        let page = format!("man/{name}.{section}");
         let output = std::process::Command::new("timeout")
             .args(["20", "groff", "-mandoc", "-Tutf8", "-ww", "-z"])
-            .arg(docs(page))
+            .arg(docs(&page))
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint};
 
+use crate::cli::config::HostConfig;
 use crate::cli::exec::for_streams;
 use crate::cli::login::login;
 use crate::cli::values::parse_span;
@@ -246,7 +247,7 @@ async fn begin(
     host: &str,
     trace: &Trace,
 ) -> Result<Session, Failure> {
-    let login = words.login(host)?;
+    let login = words.login(host, &HostConfig::of_user(host)?)?;
     let found = login.start(trace).await?;
     Session::start(clock, found, trace).await
 }
@@ -259,12 +260,12 @@ impl CopyArgs {
         CopyArgs::from_arg_matches(&matches)
     }
 
-    /// The login on one of the hosts.
+    /// The login on one of the hosts, of which the user's file says `own`.
     ///
     /// # Errors
     /// If `-S` names no program.
-    pub fn login(&self, host: &str) -> Result<Login, Failure> {
-        let mut login = login(host, self.ssh_options(), &self.ssh, &self.server)?;
+    pub fn login(&self, host: &str, own: &HostConfig) -> Result<Login, Failure> {
+        let mut login = login(host, self.ssh_options(), &self.ssh, &self.server, own)?;
         for_streams(&mut login, "scp");
         Ok(login)
     }

@@ -31,11 +31,10 @@ const LOCALE_VARIABLES: [&str; 15] = [
     "LC_ALL",
 ];
 
-pub(super) fn display_variable() -> Result<Display, Failure> {
-    let Some(word) = variable("MOSH_PREDICTION_DISPLAY") else {
-        return Ok(Display::default());
-    };
-    parse_display(&word).ok_or_else(|| {
+/// When guesses are shown, by mosh's variable, if it is set.
+pub(super) fn display_variable() -> Result<Option<Display>, Failure> {
+    let Some(word) = variable("MOSH_PREDICTION_DISPLAY") else { return Ok(None) };
+    parse_display(&word).map(Some).ok_or_else(|| {
         Failure::new(
             format!("MOSH_PREDICTION_DISPLAY={word} is no prediction mode"),
             "It can be adaptive, always, never or experimental.",
@@ -54,6 +53,11 @@ pub(crate) fn editing_variable() -> Editing {
         Some(word) if word == "yes" => Editing::Overwrite,
         _ => Editing::Insert,
     }
+}
+
+/// The escape key by the environment, if it is set there.
+pub(super) fn escape_variable() -> Option<Escape> {
+    either("ESCAPE_KEY").map(|key| Escape::from_setting(key.as_bytes()))
 }
 
 /// The escape key of a setting, if it names one.

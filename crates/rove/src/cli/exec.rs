@@ -14,7 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::bootstrap::{Purpose, version_line};
 use crate::cli::again::Again;
-use crate::cli::environment::{either, escape, variable};
+use crate::cli::config::HostConfig;
+use crate::cli::environment::{escape_variable, variable};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
@@ -169,27 +170,28 @@ impl ExecArgs {
         ExecArgs::try_parse_from(ordered.words("rove exec"))
     }
 
-    /// The login on the host.
+    /// The login on the host, of which the user's file says `own`.
     ///
     /// # Errors
     /// If `--ssh` names no program.
-    pub fn login(&self) -> Result<Login, Failure> {
-        login(&self.host, self.ssh_options(), &self.ssh, &self.server)
+    pub fn login(&self, own: &HostConfig) -> Result<Login, Failure> {
+        login(&self.host, self.ssh_options(), &self.ssh, &self.server, own)
     }
 
     fn run(self) -> Result<ExitCode, Failure> {
         let clock = Clock::start();
         let trace = Trace::new(clock, self.tell.verbosity());
-        let login = self.login()?;
+        let own = HostConfig::of_user(&self.host)?;
+        let login = self.login(&own)?;
         if self.print_config {
             return Err(login.print_config());
         }
+        let escape = self.escape.as_deref().map(given_key).or(escape_variable()).or(own.escape);
         let wanted = Wanted {
             is_subsystem: self.subsystem,
             has_terminal: !self.pipes,
             has_input: !self.no_input,
-            escape: self.escape,
-            ..Wanted::line(self.command.join(OsStr::new(" ")), self.ssh.terminal)
+            ..Wanted::line(self.command.join(OsStr::new(" ")), self.ssh.terminal, escape)
         };
         let mut forward = self.forward;
         if self.no_agent {
@@ -230,15 +232,16 @@ pub(super) struct Wanted {
     has_terminal: bool,
     /// Unless `-n` was given.
     has_input: bool,
-    /// The value of `-e`.
-    escape: Option<OsString>,
+    /// The key that begins a command to rove, if one is chosen.
+    escape: Option<Escape>,
 }
 
 impl Wanted {
-    /// A line for the user's shell. An empty one is a login shell. `terminals` counts the `-t`.
-    pub(super) fn line(line: OsString, terminals: u8) -> Wanted {
+    /// A line for the user's shell. An empty one is a login shell. `terminals` counts the `-t`, and `escape` is the
+    /// key that begins a command to rove, if one is chosen.
+    pub(super) fn line(line: OsString, terminals: u8, escape: Option<Escape>) -> Wanted {
         let (has_terminal, has_input) = (true, true);
-        Wanted { line, is_subsystem: false, terminals, has_terminal, has_input, escape: None }
+        Wanted { line, is_subsystem: false, terminals, has_terminal, has_input, escape }
     }
 
     fn job(self, forward: &ForwardArgs, config: &Config, trace: &Trace) -> Result<Job, Failure> {
@@ -279,12 +282,16 @@ impl Wanted {
             run: if self.is_subsystem { Run::Subsystem(self.line) } else { Run::Line(self.line) },
             input: if no_input { Input::Nothing } else { Input::Ours },
             terminal: on_terminal.then(|| Terminal { size, term, modes: tty::modes() }),
-            escape: match self.escape.as_deref().map(OsStr::as_bytes) {
-                Some(b"none") => Escape::None,
-                Some(key) => Escape::from_setting(key),
-                None => escape(either("ESCAPE_KEY")),
-            },
+            escape: self.escape.unwrap_or_default(),
         }))
+    }
+}
+
+/// The key of `-e`.
+fn given_key(word: &OsStr) -> Escape {
+    match word.as_bytes() {
+        b"none" => Escape::None,
+        key => Escape::from_setting(key),
     }
 }
 

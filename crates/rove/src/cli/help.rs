@@ -11,11 +11,12 @@ use crate::cli::words::print;
 use crate::failure::Failure;
 
 /// The manual pages by command, as text; `rove/tests/documents.rs` makes them of `docs/man`.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("rove", include_str!("../../../../docs/man/text/rove.txt")),
     ("cp", include_str!("../../../../docs/man/text/rove-cp.txt")),
     ("exec", include_str!("../../../../docs/man/text/rove-exec.txt")),
     ("server", include_str!("../../../../docs/man/text/rove-server.txt")),
+    ("config", include_str!("../../../../docs/man/text/rove_config.txt")),
 ];
 
 /// The status of a shell that did not find its command.

@@ -8,6 +8,7 @@ use rove_session::client::Cause;
 
 use crate::bootstrap::nonce::Nonce;
 use crate::bootstrap::{CostProfile, Purpose, Request, Server};
+use crate::cli::config::HostConfig;
 use crate::cli::environment::{locale, variable_os};
 use crate::cli::values::split_words;
 use crate::cli::words::{ServerArgs, SshArgs};
@@ -48,21 +49,24 @@ pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failu
     })
 }
 
-/// The login that starts a server on a host: for a shell, unless the caller changes it.
+/// The login that starts a server on a host: for a shell, unless the caller changes it. The user's file says `own` of
+/// the host.
 pub(crate) fn login(
     host: &str,
     options: Vec<OsString>,
     ssh: &SshArgs,
     server: &ServerArgs,
+    own: &HostConfig,
 ) -> Result<Login, Failure> {
     let random =
         os::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
+    let named = server.server.as_ref().or(own.server.as_ref());
     Ok(Login {
         via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
         options,
         host: host.to_owned(),
         family: ssh.family(),
-        wires: server.wires(),
+        wires: server.wires(own),
         instead: None,
         meant: None,
         hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
@@ -70,9 +74,9 @@ pub(crate) fn login(
         request: Request {
             nonce: Nonce::new(*random),
             key: None,
-            server: server.server.as_deref().map_or(Server::Found, Server::named),
+            server: named.map_or(Server::Found, |line| Server::named(line)),
             bind: server.bind_server.unwrap_or_default(),
-            ports: server.udp_port,
+            ports: server.udp_port.or(own.udp_port),
             colours: 0,
             locale: locale(),
             purpose: Purpose::Shell,

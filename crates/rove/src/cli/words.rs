@@ -10,6 +10,7 @@ use rove_session::predict::Display;
 
 use crate::bootstrap::{Bind, Ports};
 use crate::cli::again::Again;
+use crate::cli::config::HostConfig;
 use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{FamilyWord, Predict, parse_bind, parse_host};
 use crate::failure::{FAILED, Failure};
@@ -24,7 +25,7 @@ pub(super) const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
-`rove help` is the manual, `rove help exec` how to run commands as ssh does, `rove help cp` how to copy, `rove help server` the other end; `rove -- server` is the host \"server\".";
+`rove help` is the manual, `rove help exec` how to run commands as ssh does, `rove help cp` how to copy, `rove help server` the other end, `rove help config` the settings; `rove -- server` is the host \"server\".";
 
 /// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
 ///
@@ -173,10 +174,11 @@ pub(super) struct ServerArgs {
 }
 
 impl ServerArgs {
-    pub(super) fn wires(&self) -> Wires {
+    pub(super) fn wires(&self, own: &HostConfig) -> Wires {
         match (self.native, self.mosh_wire) {
             (true, _) => Wires::Native,
             (_, true) => Wires::Mosh,
+            (false, false) if own.native == Some(true) => Wires::Native,
             (false, false) => Wires::Any,
         }
     }

@@ -90,8 +90,8 @@ impl Terminal {
             command.env_remove(name);
         }
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
-        // Nothing is remembered there, whoever runs the tests.
-        command.env("XDG_STATE_HOME", "/dev/null");
+        // Nothing is remembered there, nor configured, whoever runs the tests.
+        command.env("XDG_STATE_HOME", "/dev/null").env("XDG_CONFIG_HOME", "/dev/null");
         for (name, value) in set {
             match *value {
                 "" => command.env_remove(name),
