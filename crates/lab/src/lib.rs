@@ -13,6 +13,7 @@ mod cli;
 mod clock;
 mod compare;
 mod counters;
+mod crowd;
 mod demo;
 mod ends;
 mod experiments;

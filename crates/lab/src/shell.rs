@@ -1,10 +1,11 @@
 //! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted program,
 //! joined by a [`World`](crate::world::World). After every turn it checks the invariants.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use rove::testing::net::AddressChoice;
-use rove_session::{Client, Server, client, host, input, server};
+use rove_session::{Client, Server, ViewerId, client, host, input, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, Time, Usage};
 
 use crate::attacker::ATTACKER;
@@ -157,7 +158,7 @@ pub struct ServerEnd {
     termios: Termios,
     input: Vec<u8>,
     output: Vec<u8>,
-    echo_ack: StateNum,
+    echo_acks: BTreeMap<ViewerId, StateNum>,
     limits: Limits,
 }
 
@@ -179,7 +180,7 @@ impl ServerEnd {
             termios,
             input: Vec::new(),
             output: Vec::new(),
-            echo_ack: StateNum::ZERO,
+            echo_acks: BTreeMap::new(),
             exit: None,
             limits,
         }
@@ -244,12 +245,15 @@ impl ServerEnd {
     }
 
     fn check(&mut self, now: Time) -> Result<(), Fault> {
-        let echo_ack = self.server.endpoint().local().echo_ack();
-        if echo_ack < self.echo_ack {
-            let what = format!("echo ack fell from {:?} to {echo_ack:?}", self.echo_ack);
-            return Err(Fault::new(now, what));
+        for viewer in self.server.viewers() {
+            let echo_ack = viewer.endpoint().local().echo_ack();
+            let before = self.echo_acks.insert(viewer.id(), echo_ack);
+            if let Some(before) = before.filter(|before| echo_ack < *before) {
+                let what = format!("echo ack fell from {before:?} to {echo_ack:?}");
+                return Err(Fault::new(now, what));
+            }
+            held_within_limits(now, viewer.endpoint().held(), self.limits)?;
         }
-        self.echo_ack = echo_ack;
         if self.server.peer() == Some(ATTACKER) {
             return Err(Fault::new(now, "a replayed datagram moved the client's address"));
         }
@@ -257,8 +261,7 @@ impl ServerEnd {
             return Err(Fault::new(now, "keys were lost though the program reads them"));
         }
         let pending = self.server.pending_input();
-        within(now, "octets for the program", pending as u64, host::QUEUE_OCTETS_MAX as u64)?;
-        held_within_limits(now, self.server.endpoint().held(), self.limits)
+        within(now, "octets for the program", pending as u64, host::QUEUE_OCTETS_MAX as u64)
     }
 }
 

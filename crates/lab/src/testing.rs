@@ -121,6 +121,10 @@ pub mod rng {
 pub mod run {
     pub use crate::run::{PUMP, Program, Stranger, limited, look_again_later};
 }
+pub mod crowd {
+    pub use crate::crowd::{Outcome, run};
+}
+
 pub mod scenario {
     pub use crate::scenario::{BUSY, Scenario};
 }

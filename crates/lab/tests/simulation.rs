@@ -17,6 +17,7 @@ use std::time::Duration;
 use common::say;
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::counters::Counters;
+use rove_lab::testing::crowd;
 use rove_lab::testing::rng::Rng;
 use rove_lab::testing::scenario::{BUSY, Scenario};
 use rove_lab::testing::trial::Outcome;
@@ -84,6 +85,40 @@ fn sessions_come_through_hostile_networks() {
         assert!(totals.simulated >= Duration::from_secs(100 * 3_600), "less than 100 hours");
     }
 }
+
+/// Sessions whose clients come, leave and are killed, each on a link of its own. All who are there at the end see one
+/// screen, and what each has typed was read in order, once.
+#[test]
+fn clients_come_leave_and_die() {
+    let seeds = match variable("SEED") {
+        Some(text) => vec![text.parse().unwrap_or_else(|_| panic!("SEED={text} is no number"))],
+        None => (1..=CROWDS).collect(),
+    };
+    let mut all = crowd::Outcome::default();
+    for seed in seeds.iter().copied() {
+        let replay = format!("SEED={seed} cargo test -p rove-lab --test simulation clients");
+        let outcome = crowd::run(seed).unwrap_or_else(|fault| panic!("{replay}: {fault}"));
+        if seed == seeds[0] {
+            assert_eq!(crowd::run(seed), Ok(outcome), "{replay}: another run differs");
+        }
+        all.joined += outcome.joined;
+        all.detached += outcome.detached;
+        all.killed += outcome.killed;
+        all.alone += outcome.alone;
+        all.keys += outcome.keys;
+        all.most = all.most.max(outcome.most);
+    }
+    say(&format!("crowds: {all:?}"));
+    if seeds.len() > 1 {
+        for count in [all.joined, all.detached, all.killed, all.alone] {
+            assert!(count >= CROWDS / 4, "too little happens: {all:?}");
+        }
+        assert!(all.most >= 4 && all.keys >= CROWDS * 50, "{all:?}");
+    }
+}
+
+/// Sessions of that kind.
+const CROWDS: u64 = 12;
 
 /// The seeds that run each time, and those of this commit, which are printed.
 fn seeds_of_the_gate() -> Vec<u64> {

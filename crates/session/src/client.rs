@@ -8,6 +8,7 @@
 pub mod bar;
 pub(crate) mod keys;
 mod notify;
+mod others;
 pub(crate) mod overlay;
 mod paint;
 mod partial;
@@ -28,9 +29,10 @@ use rove_ssp::{
 };
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
-use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar};
+use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS};
 use crate::client::keys::{KeyInput, Step};
-use crate::client::paint::{Painter, Source};
+use crate::client::others::Others;
+use crate::client::paint::{Painter, Sharing, Source};
 use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
 use crate::connection::{self, Connection, Patience};
@@ -120,6 +122,7 @@ pub struct Client {
     parts: PartialStates,
     /// A size not sent yet because too many are on their way.
     held_size: Option<Size>,
+    others: Others,
     events: Events<Event>,
 }
 
@@ -152,6 +155,7 @@ impl Client {
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             parts: PartialStates::default(),
             held_size: None,
+            others: Others::default(),
             events: Events::new(),
         }
     }
@@ -219,7 +223,8 @@ impl Client {
 
     fn take_typed(&mut self, now: Time) {
         let (plain, steps) = self.typing.take();
-        if self.connection.is_open() && !plain.is_empty() {
+        let view_only = self.view().session().is_some_and(|session| session.view_only);
+        if !view_only && self.connection.is_open() && !plain.is_empty() {
             self.predictor.keys(now, &plain, observe(self.connection.endpoint(), &self.parts));
         }
         for step in steps {
@@ -227,9 +232,11 @@ impl Client {
                 self.bar.clear_help();
             }
             match step {
+                Step::Typed(_) | Step::Untyped(_) if view_only => {}
                 Step::Typed(octets) | Step::Untyped(octets) => self.send(now, &octets),
                 Step::Repaint => self.painter.forget(),
-                Step::Help => self.bar.help(),
+                Step::Help => self.bar.help(self.connection.endpoint().remote().session()),
+                Step::Detach(escape) => self.detach(now, escape),
                 Step::Suspend => self.events.push(Event::Suspend),
                 Step::Quit => self.close(now, Cause::Quit),
             }
@@ -261,6 +268,39 @@ impl Client {
         self.send_size(now);
     }
 
+    /// Leaves the session, which goes on, as far as the server can do without a client.
+    fn detach(&mut self, now: Time, escape: u8) {
+        if self.can_detach() {
+            self.leave(now, Cause::Detached);
+        } else if self.peer == Peer::Rove {
+            let text = "The server there cannot keep a session without its client.";
+            self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));
+        } else {
+            self.send(now, &[escape, b'd']);
+        }
+    }
+
+    fn leave(&mut self, now: Time, cause: Cause) {
+        self.connection.update(now, Input::push_leaving);
+        self.close(now, cause);
+    }
+
+    /// Whether the session can go on without this client.
+    pub fn can_detach(&self) -> bool {
+        self.view().session().is_some_and(|session| session.can_detach)
+    }
+
+    /// The terminal is gone (SIGHUP), or the user's input has come to its end. That ends the session, so that nobody
+    /// leaves a shell behind by closing a window, unless it has a name of the user's or others are in it.
+    pub fn handle_hangup(&mut self, now: Time, cause: Cause) {
+        let session = self.view().session();
+        let goes_on = session.is_some_and(|it| it.can_detach && (it.is_named() || it.others > 0));
+        match goes_on && self.connection.is_open() {
+            true => self.leave(now, Cause::Detached),
+            false => self.close(now, cause),
+        }
+    }
+
     /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. A second request to end it, of any kind,
     /// gives up at once.
     pub fn handle_signal(&mut self, now: Time) {
@@ -270,7 +310,7 @@ impl Client {
     /// The user's input came to its end: ends the session.
     pub fn handle_eof(&mut self, now: Time) {
         if self.connection.is_open() {
-            self.close(now, Cause::InputEnded);
+            self.handle_hangup(now, Cause::InputEnded);
         }
     }
 
@@ -302,6 +342,7 @@ impl Client {
             // The last picture stays on the user's terminal, so it has no bar.
             bar: if self.connection.is_over() { None } else { self.bar.text(now) },
             guesses: self.predictor.revision(),
+            sharing: Sharing::of(self.view().session()),
         };
         let picture = || {
             let mut screen = self.connection.endpoint().remote().screen().clone();
@@ -444,7 +485,13 @@ impl Client {
     fn drain(&mut self, now: Time) {
         while let Some(event) = self.connection.poll_event() {
             match event {
-                connection::Event::NewRemote(_) => self.bar.heard(now),
+                connection::Event::NewRemote(_) => {
+                    self.bar.heard(now);
+                    let session = self.connection.endpoint().remote().session();
+                    if let Some(text) = self.others.news(session) {
+                        self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));
+                    }
+                }
                 connection::Event::BadRemote(bad) => {
                     self.connection.give_up(Cause::Failed(Failure::BadDiff(bad)));
                 }

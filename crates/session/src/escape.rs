@@ -81,6 +81,9 @@ pub enum Action {
     Help,
     /// End the session.
     Quit,
+    /// Leave the session, which goes on; where there is no such thing, send this octet, the escape key, and then the
+    /// one just typed.
+    Detach(u8),
     /// Hand the user back their local shell.
     Suspend,
     /// Send this octet, which is the escape key.
@@ -120,6 +123,7 @@ impl Filter {
         }
         match octet {
             b'.' => Action::Quit,
+            b'd' => Action::Detach(key),
             CTRL_Z => Action::Suspend,
             _ if is_pass_key(key, octet) => Action::SendEscape(key),
             _ => Action::SendBoth(key),
@@ -153,6 +157,7 @@ mod tests {
                 Action::Send => done.push(octet),
                 Action::Help => done.extend(b"<h>"),
                 Action::Quit => done.extend(b"<q>"),
+                Action::Detach(_) => done.extend(b"<d>"),
                 Action::Suspend => done.extend(b"<z>"),
                 Action::SendEscape(key) => done.push(key),
                 Action::SendBoth(key) => done.extend([key, octet]),
@@ -168,6 +173,7 @@ mod tests {
             (default, b"ls\r".as_slice(), b"ls\r".as_slice()),
             (default, b"a\x1e.", b"a<h><q>"),
             (default, b"\x1e\x1a", b"<h><z>"),
+            (default, b"d\x1edd", b"d<h><d>d"),
             (default, b"\x1e^x", b"<h>\x1ex"),
             (default, b"\x1ex.", b"<h>\x1ex."),
             (default, b"\x1e\x1e.", b"<h>\x1e\x1e."),

@@ -19,6 +19,8 @@ pub enum Cause {
     Closed,
     /// The user asked for it with the escape key.
     Quit,
+    /// The user asked to leave a session that goes on.
+    Detached,
     /// A signal.
     Signal,
     /// The end of the user's input.

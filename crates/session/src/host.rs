@@ -6,7 +6,9 @@
 //! It knows no addresses and no state numbers; those are a [`Viewer`](crate::Viewer)'s. The driver owns the
 //! pty.
 
+mod id;
 mod input;
+mod paste;
 mod size;
 mod sync;
 
@@ -17,24 +19,16 @@ use rove_ssp::Time;
 use rove_term::{Checksums, Dialect, Screen, Size, Terminal, TerminalProperties};
 
 use crate::host::input::{CursorKeys, PtyInput};
+use crate::host::paste::{PasteHold, PasteScanner};
 use crate::host::size::ResizeQueue;
 use crate::host::sync::SyncUpdate;
 use crate::line_mode::LineMode;
 use crate::work::TURN_CELLS;
 
+pub use crate::host::id::ViewerId;
 pub use crate::host::input::{CHUNK_OCTETS_MAX, QUEUE_OCTETS_MAX};
 pub use crate::host::size::SizePolicy;
 pub use crate::host::sync::Version;
-
-/// One of a host's viewers. Its driver gives each a number of its own.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct ViewerId(u32);
-
-impl From<u32> for ViewerId {
-    fn from(number: u32) -> Self {
-        Self(number)
-    }
-}
 
 /// A task for the driver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -60,6 +54,8 @@ pub struct Picture {
 pub struct Host {
     terminal: Terminal,
     input: PtyInput,
+    /// Keys that wait for the end of another viewer's paste.
+    hold: PasteHold,
     /// The update that the program has begun and not ended.
     update: Option<SyncUpdate>,
     /// What the terminal line did with keys when it was last looked at.
@@ -82,6 +78,7 @@ struct Tty {
     of: ViewerId,
     size: Option<Size>,
     properties: Option<TerminalProperties>,
+    paste: PasteScanner,
 }
 
 impl Host {
@@ -91,6 +88,7 @@ impl Host {
             // What programs write goes through the full emulator, whoever looks at it.
             terminal: Terminal::new(size, Dialect::ROVE),
             input: PtyInput::default(),
+            hold: PasteHold::default(),
             update: None,
             line: None,
             size_policy,
@@ -148,9 +146,39 @@ impl Host {
         self.exit_status = Some(status);
     }
 
-    /// Queues what a viewer typed for the program.
+    /// Decides anew which size the terminal takes.
+    pub fn set_size_policy(&mut self, policy: SizePolicy) {
+        self.size_policy = policy;
+        self.choose_size();
+    }
+
+    /// Queues what a viewer typed for the program: at once, or when another's paste is whole, for which it waits a
+    /// second at most.
     pub fn type_keys(&mut self, now: Time, from: ViewerId, octets: &[u8]) {
-        self.activate(from);
+        let room = QUEUE_OCTETS_MAX.saturating_sub(self.hold.len());
+        if self.hold.concerns(from) && octets.len() <= room {
+            self.hold.hold(now, from, octets);
+        } else {
+            self.queue_keys(now, from, octets);
+            self.release_keys(now);
+        }
+    }
+
+    /// Whether keys of this viewer wait for the end of another's paste.
+    pub fn holds_keys(&self, of: ViewerId) -> bool {
+        self.hold.holds(of)
+    }
+
+    fn release_keys(&mut self, now: Time) {
+        while let Some((from, octets)) = self.hold.release(now) {
+            self.queue_keys(now, from, &octets);
+        }
+    }
+
+    fn queue_keys(&mut self, now: Time, from: ViewerId, octets: &[u8]) {
+        let tty = self.activate(from);
+        let is_open = tty.paste.read(octets);
+        self.hold.typed(from, is_open);
         let form = if self.terminal.screen().modes().application_cursor {
             CursorKeys::Application
         } else {
@@ -178,6 +206,7 @@ impl Host {
     /// A viewer is gone. All that it typed stays.
     pub fn forget(&mut self, viewer: ViewerId) {
         self.ttys.retain(|tty| tty.of != viewer);
+        self.hold.forget(viewer);
         self.choose_size();
         self.describe_terminal();
     }
@@ -196,7 +225,7 @@ impl Host {
 
     /// When to call [`advance`](Self::advance) if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Time> {
-        [self.resizes.due(), self.input.timeout()].into_iter().flatten().min()
+        [self.resizes.due(), self.input.timeout(), self.hold.due()].into_iter().flatten().min()
     }
 
     /// Does what has become due. Viewers call it whenever they are polled.
@@ -209,6 +238,7 @@ impl Host {
             self.version.advance();
             self.resized = Some(size);
         }
+        self.release_keys(now);
         self.input.expire(now);
     }
 
@@ -295,7 +325,12 @@ impl Host {
 
     fn add(&mut self, viewer: ViewerId) -> usize {
         self.input.release();
-        self.ttys.push(Tty { of: viewer, size: None, properties: None });
+        self.ttys.push(Tty {
+            of: viewer,
+            size: None,
+            properties: None,
+            paste: PasteScanner::default(),
+        });
         self.ttys.len() - 1
     }
 

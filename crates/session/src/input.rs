@@ -58,6 +58,8 @@ pub enum Event<'a> {
     Resize(Size),
     /// The terminal looks like this.
     TerminalProperties(&'a TerminalProperties),
+    /// The client only leaves: the session is to go on.
+    Leaving,
 }
 
 #[derive(Clone)]
@@ -65,6 +67,7 @@ enum Piece {
     Keys(Arc<Vec<u8>>),
     Resize(Size),
     TerminalProperties(Arc<TerminalProperties>),
+    Leaving,
 }
 
 impl Input {
@@ -91,6 +94,11 @@ impl Input {
     /// Appends what the user's terminal looks like. Counted like a resize. Only for a peer that knows it.
     pub fn push_properties(&mut self, around: TerminalProperties) {
         self.push(Piece::TerminalProperties(Arc::new(around)));
+    }
+
+    /// Appends that the client only leaves. Only for a peer that knows it.
+    pub fn push_leaving(&mut self) {
+        self.push(Piece::Leaving);
     }
 
     fn push(&mut self, piece: Piece) {
@@ -180,6 +188,7 @@ impl State for Input {
                 }
                 Event::Resize(size) => UserEvent::Resize(size.into()),
                 Event::TerminalProperties(around) => UserEvent::TerminalProperties(*around),
+                Event::Leaving => UserEvent::Leaving,
             };
             flush(&mut keys, out);
             write_user(event, out);
@@ -196,6 +205,7 @@ impl State for Input {
                     None => self.ignored += 1,
                 },
                 UserEvent::TerminalProperties(around) => self.push_properties(around),
+                UserEvent::Leaving => self.push_leaving(),
             }
         }
         Ok(())
@@ -286,6 +296,7 @@ impl<'a> Since<'a> {
             Piece::Keys(octets) => Event::Keys(&octets[self.skip..]),
             Piece::Resize(size) => Event::Resize(*size),
             Piece::TerminalProperties(around) => Event::TerminalProperties(around),
+            Piece::Leaving => Event::Leaving,
         })
     }
 
@@ -321,7 +332,7 @@ impl Piece {
     fn len(&self) -> usize {
         match self {
             Self::Keys(octets) => octets.len(),
-            Self::Resize(_) | Self::TerminalProperties(_) => 1,
+            Self::Resize(_) | Self::TerminalProperties(_) | Self::Leaving => 1,
         }
     }
 }

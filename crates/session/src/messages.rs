@@ -13,11 +13,14 @@ use rove_ssp::BadDiff;
 use rove_term::{Size, TerminalProperties};
 
 use crate::line_mode::LineMode;
+use crate::session_info::SessionFields;
 pub use fields::EVENTS_MAX;
 use fields::{
-    ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LINE, EXT_OCTETS,
-    EXT_PROPERTIES, EXT_RESIZE, LINE_MODES, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH, TOO_MANY,
-    TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_numbers, write_octets,
+    ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LEAVING, EXT_LINE,
+    EXT_OCTETS, EXT_PROPERTIES, EXT_RESIZE, EXT_SESSION, LEAVING_HOW, LINE_MODES, OCTETS,
+    RESIZE_HEIGHT, RESIZE_WIDTH, SESSION_ENDED, SESSION_FLAGS, SESSION_NAME, SESSION_OTHERS,
+    SESSION_WHO, TOO_MANY, TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_fields,
+    write_numbers, write_octets,
 };
 
 /// One event of the user stream.
@@ -29,6 +32,8 @@ pub enum UserEvent<'a> {
     Resize(Dimensions),
     /// The user's terminal, as far as it is known (our extension 18; stock never sends it).
     TerminalProperties(TerminalProperties),
+    /// The client only leaves: the session is to go on (our extension 22).
+    Leaving,
 }
 
 /// One event of the screen's diff.
@@ -44,6 +49,8 @@ pub enum HostEvent<'a> {
     Line(LineMode),
     /// How the session's program ended (our extension 17; a stock server never sends it).
     ExitStatus(i32),
+    /// The session, and who else is in it (our extension 21; sent to a client that asked for it).
+    Session(SessionFields<'a>),
 }
 
 /// A size as the wire carries it: any two numbers.
@@ -72,14 +79,19 @@ impl From<Size> for Dimensions {
 /// Reads a `UserMessage`. Unknown fields are skipped, as both stock programs do.
 pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadDiff> {
     read(diff, |message| {
-        let [keys, resize, properties] =
-            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_PROPERTIES])?;
+        let [keys, resize, properties, leaving] =
+            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_PROPERTIES, EXT_LEAVING])?;
         Ok(if let Some(message) = keys {
             Some(UserEvent::Keys(read_octets(message)?))
         } else if let Some(message) = resize {
             Some(UserEvent::Resize(read_dimensions(message)?))
+        } else if let Some(message) = properties {
+            Some(UserEvent::TerminalProperties(properties::read(message)?))
+        } else if let Some(message) = leaving {
+            let [how] = numbers_of(message, [LEAVING_HOW])?;
+            (how == DETACH).then_some(UserEvent::Leaving)
         } else {
-            properties.map(properties::read).transpose()?.map(UserEvent::TerminalProperties)
+            None
         })
     })
 }
@@ -90,6 +102,7 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
         UserEvent::Keys(octets) => write_octets(octets, out),
         UserEvent::Resize(dimensions) => write_dimensions(dimensions, out),
         UserEvent::TerminalProperties(around) => properties::write(&around, out),
+        UserEvent::Leaving => write_numbers(EXT_LEAVING, &[(LEAVING_HOW, DETACH)], out),
     }
 }
 
@@ -97,8 +110,10 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
 /// first extension of 2, 3 and 7 that an event has.
 pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadDiff> {
     read(diff, |message| {
-        let [bytes, resize, echo_ack, line, exit_status] =
-            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_ECHO_ACK, EXT_LINE, EXT_EXIT_STATUS])?;
+        let [bytes, resize, echo_ack, line, exit_status, session] = octets_of(
+            message,
+            [EXT_OCTETS, EXT_RESIZE, EXT_ECHO_ACK, EXT_LINE, EXT_EXIT_STATUS, EXT_SESSION],
+        )?;
         Ok(if let Some(message) = bytes {
             Some(HostEvent::Bytes(read_octets(message)?))
         } else if let Some(message) = resize {
@@ -111,6 +126,8 @@ pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadDiff> {
         } else if let Some(message) = exit_status {
             // An int32 is sign-extended to 64 bits on the wire; protobuf readers keep the low half.
             Some(HostEvent::ExitStatus(numbers_of(message, [EXIT_STATUS_CODE])?[0] as i32))
+        } else if let Some(message) = session {
+            Some(HostEvent::Session(read_session(message)?))
         } else {
             None
         })
@@ -128,7 +145,25 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
             let code = i64::from(status) as u64;
             write_numbers(EXT_EXIT_STATUS, &[(EXIT_STATUS_CODE, code)], out);
         }
+        HostEvent::Session(session) => write_session(&session, out),
     }
+}
+
+/// How a client leaves: the session goes on.
+const DETACH: u64 = 1;
+
+fn read_session(message: &[u8]) -> Result<SessionFields<'_>, BadDiff> {
+    let [name, who] = octets_of(message, [SESSION_NAME, SESSION_WHO])?;
+    let [flags, others, ended] =
+        numbers_of(message, [SESSION_FLAGS, SESSION_OTHERS, SESSION_ENDED])?;
+    let (name, who) = (name.unwrap_or_default(), who.unwrap_or_default());
+    Ok(SessionFields { name, flags, others, ended, who })
+}
+
+fn write_session(session: &SessionFields<'_>, out: &mut Vec<u8>) {
+    let &SessionFields { name, flags, others, ended, who } = session;
+    let numbers = [(SESSION_FLAGS, flags), (SESSION_OTHERS, others), (SESSION_ENDED, ended)];
+    write_fields(EXT_SESSION, &numbers, &[(SESSION_NAME, name), (SESSION_WHO, who)], out);
 }
 
 /// Reads the events of a message; `event` reads the extensions of one.

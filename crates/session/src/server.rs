@@ -1,7 +1,12 @@
-//! The host's end of a session with one client: a [`Host`] and its [`Viewer`], driven as one machine
+//! The host's end of a session: a [`Host`] and its [`Viewer`]s, driven as one machine
 //! (`mosh-protocol.md` §4.4, 4.5, 5.3, 7).
+//!
+//! A session begins with one client. If it is [kept](Server::keep) it outlives that client, and others can
+//! [join](Server::join) it. All share a port: the clear octets of a datagram tell which client sent it.
 
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -10,14 +15,16 @@ use rove_ssp::{Arrival, Endpoint, Machine, Outbox, Reject, Session, Time, Timing
 use rove_term::{Checksums, Screen, Size};
 
 use crate::connection::Patience;
+use crate::events::Events;
 use crate::host::{self, Host, SizePolicy, ViewerId};
 use crate::input::Input;
 use crate::line_mode::LineMode;
+use crate::session_info::{LetGo, SessionInfo};
 use crate::view::{Peer, View};
 use crate::viewer::{self, Viewer};
 
 pub use crate::exit::{Cause, Exit};
-pub use crate::viewer::SCREEN_RATE;
+pub use crate::viewer::{Rights, SCREEN_RATE};
 
 /// The parts and settings of a new server.
 pub struct Config {
@@ -43,11 +50,11 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The first state of a client came: the program may start.
+    /// The first state of the first client came: the program may start.
     FirstContact,
     /// Set the pty's size.
     Resize(Size),
-    /// The client is at another address now.
+    /// A client is at another address now.
     Roamed(SocketAddr),
     /// The session is over. Nothing more is sent.
     Exited(Exit),
@@ -56,11 +63,76 @@ pub enum Event {
 /// How long a server waits for its client's first state (`mosh-protocol.md` §1.3).
 pub const CLAIM_WAIT: Duration = Duration::from_secs(60);
 
+/// Clients of one session. Each costs a screen's worth of memory and a copy of each frame.
+pub const VIEWERS_MAX: usize = 8;
+
+/// How long after its last datagram a client counts as there: three heartbeats at rest.
+pub const PRESENT_FOR: Duration = Duration::from_secs(30);
+
+/// How long a client may be away while another is there. Then its keys are forgotten: a machine that was stolen asleep
+/// is not to come back for ever.
+pub const AWAY_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// A client that is to join a session.
+pub struct Joining {
+    /// The envelope, with its key.
+    pub wire: Box<dyn Wire>,
+    /// When to send what.
+    pub timing: Timing,
+    /// What it may do.
+    pub rights: Rights,
+    /// What becomes of the others once it is heard.
+    pub others: Others,
+    /// How the size of the terminal is chosen from now on; `None`: as before.
+    pub size_policy: Option<SizePolicy>,
+    /// How much of the path screens may use: as in [`Config`].
+    pub screen_rate: Option<u64>,
+    /// Seeds what is random on the wire without being secret.
+    pub seed: u64,
+}
+
+/// What becomes of a session's clients when another is heard.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Others {
+    /// They share the session.
+    #[default]
+    Stay,
+    /// They are let go.
+    Leave,
+}
+
+/// A session has [as many clients as it may](VIEWERS_MAX), and all are there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Full;
+
 /// The host's end of a session.
 #[derive(Debug)]
 pub struct Server {
     host: Host,
+    /// Those who are there, or may come back, the first to come first.
+    viewers: Vec<Attached>,
+    /// For the next one that joins.
+    next_id: u32,
+    /// The name of the session, if it outlives its clients.
+    name: Option<String>,
+    /// Some client was heard: the program runs.
+    has_begun: bool,
+    /// Some client was told how the program ended.
+    is_told: bool,
+    /// The server ends the session.
+    is_closing: bool,
+    /// Whose datagram came last, and who sent last.
+    heard: usize,
+    sent: usize,
+    events: Events<Event>,
+}
+
+/// A client, and how it came.
+#[derive(Debug)]
+struct Attached {
     viewer: Viewer,
+    others: Others,
+    is_announced: bool,
 }
 
 impl Server {
@@ -79,7 +151,62 @@ impl Server {
             seed: config.seed,
         };
         let viewer = Viewer::new(now, ViewerId::from(0), viewer);
-        Self { host, viewer }
+        Self {
+            host,
+            viewers: [Attached { viewer, others: Others::Stay, is_announced: false }].into(),
+            next_id: 1,
+            name: None,
+            has_begun: false,
+            is_told: false,
+            is_closing: false,
+            heard: 0,
+            sent: 0,
+            events: Events::new(),
+        }
+    }
+
+    /// The session has a name from now on, outlives its clients, and others may join it. Its first client is told so if it
+    /// has asked to be.
+    pub fn keep(&mut self, name: &str, is_told: bool) {
+        self.name = Some(name.into());
+        if let Some(first) = self.viewers.first_mut().filter(|_| is_told) {
+            first.viewer.describe(SessionInfo::default());
+        }
+        self.tell("");
+    }
+
+    /// Another client may come. It is waited for as long as the first was.
+    ///
+    /// # Errors
+    /// If there is no room for it. One that is away makes room, the one that is away longest first.
+    pub fn join(&mut self, now: Time, joining: Joining) -> Result<ViewerId, Full> {
+        if self.viewers.len() >= VIEWERS_MAX {
+            let heard = |attached: &Attached| attached.viewer.endpoint().last_heard();
+            let away = self.viewers.iter().enumerate();
+            let away = away.filter(|(_, it)| !it.viewer.was_heard(now, PRESENT_FOR));
+            let (index, _) = away.min_by_key(|(_, it)| heard(it)).ok_or(Full)?;
+            self.remove(index);
+        }
+        let id = ViewerId::from(self.next_id);
+        self.next_id += 1;
+        let config = viewer::Config {
+            wire: joining.wire,
+            timing: joining.timing,
+            peer: Peer::Rove,
+            size: None,
+            patience: Patience { first_contact: Some(CLAIM_WAIT), silence: None },
+            screen_rate: joining.screen_rate,
+            seed: joining.seed,
+        };
+        let mut viewer = Viewer::new(now, id, config);
+        viewer.allow(joining.rights);
+        viewer.describe(SessionInfo::default());
+        self.viewers.push(Attached { viewer, others: joining.others, is_announced: false });
+        if let Some(policy) = joining.size_policy {
+            self.host.set_size_policy(policy);
+        }
+        self.tell("");
+        Ok(id)
     }
 
     /// See [`Host::set_checksums`].
@@ -100,9 +227,11 @@ impl Server {
         if self.is_open() { self.host.handle_output_part(now, octets) } else { octets.len() }
     }
 
-    /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].
+    /// Takes rare branches by this seed in what concerns the client that came last, in builds for tests: see [`Endpoint::buggify`].
     pub fn buggify(&mut self, seed: u64) {
-        self.viewer.buggify(seed);
+        if let Some(attached) = self.viewers.last_mut() {
+            attached.viewer.buggify(seed);
+        }
     }
 
     /// Takes the mode of the program's terminal line: see [`Host::handle_line`].
@@ -110,9 +239,9 @@ impl Server {
         self.host.handle_line(mode);
     }
 
-    /// Whether [`handle_line`](Self::handle_line) is of use: the client can be told.
+    /// Whether [`handle_line`](Self::handle_line) is of use: some client can be told.
     pub fn reports_line(&self) -> bool {
-        self.viewer.reports_line()
+        self.viewers().any(Viewer::reports_line)
     }
 
     /// The program ended with this status. The last screen goes out with the end of the session; if no
@@ -120,14 +249,21 @@ impl Server {
     pub fn child_exited(&mut self, now: Time, status: i32) {
         if self.is_open() {
             self.host.program_ended(status);
-            self.viewer.advance(now, &mut self.host);
+            self.advance(now);
         }
     }
 
     /// Ends the session: on SIGTERM, or when the pty has nobody at its other side. Gives up at once if the
     /// session is being ended already, or if no client came yet.
     pub fn close(&mut self, now: Time) {
-        self.viewer.close(now, &mut self.host);
+        self.is_closing = true;
+        for attached in &mut self.viewers {
+            attached.viewer.close(now, &mut self.host);
+        }
+        self.collect(now);
+        if self.viewers.is_empty() {
+            self.events.push(Event::Exited(Exit { cause: Cause::Closed, clean: true }));
+        }
     }
 
     /// Clears `out` and puts the next octets for the program there: see [`Host::poll_input`].
@@ -142,17 +278,15 @@ impl Server {
 
     /// The next thing for the driver to do.
     pub fn poll_event(&mut self) -> Option<Event> {
-        match self.viewer.poll_event() {
-            Some(viewer::Event::FirstContact) => Some(Event::FirstContact),
-            Some(viewer::Event::Roamed(address)) => Some(Event::Roamed(address)),
-            Some(viewer::Event::Exited(exit)) => Some(Event::Exited(exit)),
-            None => self.host.poll_event().map(|host::Event::Resize(size)| Event::Resize(size)),
-        }
+        let resize = |host: &mut Host| {
+            host.poll_event().map(|host::Event::Resize(size)| Event::Resize(size))
+        };
+        self.events.pop().or_else(|| resize(&mut self.host))
     }
 
-    /// Why the session is being ended, once it is.
+    /// Why the session of the client that came first is being ended, once it is.
     pub fn cause(&self) -> Option<Cause> {
-        self.viewer.connection().cause()
+        self.viewers().next()?.connection().cause()
     }
 
     /// The screen as the program sees it.
@@ -160,19 +294,150 @@ impl Server {
         self.host.screen()
     }
 
+    /// How the program ended; `None` while it runs, or has not begun.
+    pub fn exit_status(&self) -> Option<i32> {
+        self.host.exit_status()
+    }
+
     /// Typed octets lost because the program left [`QUEUE_OCTETS_MAX`](host::QUEUE_OCTETS_MAX) unread.
     pub fn lost_keys(&self) -> u64 {
         self.host.lost_keys()
     }
 
-    /// Both objects, and all that is known of the client and of the path.
-    pub fn endpoint(&self) -> &Endpoint<View, Input> {
-        self.viewer.connection().endpoint()
+    /// All clients, the first to come first. In a session that is not [kept](Self::keep) there is always one.
+    pub fn viewers(&self) -> impl Iterator<Item = &Viewer> {
+        self.viewers.iter().map(|attached| &attached.viewer)
     }
 
-    fn is_open(&self) -> bool {
-        self.viewer.connection().is_open()
+    /// Both objects of the client that came first, and all that is known of it and of the path.
+    ///
+    /// # Panics
+    /// If nobody is there, which happens only in a session that is [kept](Self::keep).
+    pub fn endpoint(&self) -> &Endpoint<View, Input> {
+        self.viewers().next().expect("a session that is not kept has its client").endpoint()
     }
+
+    /// Whether the session goes on: output still counts.
+    fn is_open(&self) -> bool {
+        let waits = self.viewers.is_empty() && !self.is_closing;
+        waits || self.viewers().any(|viewer| viewer.connection().is_open())
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.host.advance(now);
+        for attached in &mut self.viewers {
+            attached.viewer.advance(now, &mut self.host);
+        }
+        self.collect(now);
+    }
+
+    /// Acts on the events of viewers. Returns whether any has something new to send because of another's.
+    fn collect(&mut self, now: Time) -> bool {
+        let mut changed = false;
+        let mut index = 0;
+        while let Some(attached) = self.viewers.get_mut(index) {
+            let Some(event) = attached.viewer.poll_event() else {
+                index += 1;
+                continue;
+            };
+            match event {
+                viewer::Event::FirstContact => {
+                    if !core::mem::replace(&mut self.has_begun, true) {
+                        self.events.push(Event::FirstContact);
+                    }
+                    changed |= self.welcome(now, index);
+                }
+                viewer::Event::Roamed(address) => self.events.push(Event::Roamed(address)),
+                viewer::Event::Exited(exit) if self.ends_with(now, index, exit) => {
+                    self.events.push(Event::Exited(exit));
+                }
+                viewer::Event::Exited(_) => {
+                    let gone = self.remove(index);
+                    if gone.is_announced {
+                        self.tell(&address(&gone.viewer));
+                    }
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    /// A client is there. The others make room for it or are told.
+    fn welcome(&mut self, now: Time, index: usize) -> bool {
+        let attached = &mut self.viewers[index];
+        attached.is_announced = true;
+        let (who, others) = (attached.viewer.endpoint().peer(), attached.others);
+        if let (Others::Leave, Some(who)) = (others, who) {
+            for (other, attached) in self.viewers.iter_mut().enumerate() {
+                if other != index && attached.viewer.connection().is_open() {
+                    attached.viewer.let_go(now, &mut self.host, LetGo::TakenOver, &who);
+                }
+            }
+        }
+        self.tell(&address(&self.viewers[index].viewer));
+        self.viewers.len() > 1
+    }
+
+    /// Whether the session is over now that this client's is.
+    fn ends_with(&mut self, now: Time, index: usize, exit: Exit) -> bool {
+        self.is_told |= exit.clean && self.host.exit_status().is_some();
+        let mut others = self.viewers.iter().enumerate().filter(|(other, _)| *other != index);
+        let viewer = &self.viewers[index].viewer;
+        if self.name.is_none() || self.is_closing {
+            return others.next().is_none();
+        }
+        match exit.cause {
+            _ if viewer.is_leaving() => false,
+            // All are told how the program ended. If nobody could be told, somebody may come back for it.
+            _ if self.host.exit_status().is_some() => self.is_told && others.next().is_none(),
+            Cause::NoContact => !self.has_begun,
+            // Somebody who is away is not to keep what the last one who is there has ended.
+            _ => !others.any(|(_, other)| other.viewer.was_heard(now, PRESENT_FOR)),
+        }
+    }
+
+    fn remove(&mut self, index: usize) -> Attached {
+        let gone = self.viewers.remove(index);
+        self.host.forget(gone.viewer.id());
+        self.heard = 0;
+        self.sent = 0;
+        gone
+    }
+
+    /// Tells all clients that know of sessions about this one. `who` has come or left, if anybody has.
+    fn tell(&mut self, who: &str) {
+        let Some(name) = &self.name else { return };
+        let there = self.viewers.iter().filter(|attached| attached.is_announced).count();
+        for Attached { viewer, is_announced, .. } in &mut self.viewers {
+            let Some(told) = viewer.session().cloned() else { continue };
+            let others = (there - usize::from(*is_announced)) as u64;
+            let is_news = others != told.others && !who.is_empty();
+            viewer.describe(SessionInfo {
+                name: name.clone(),
+                can_detach: true,
+                view_only: viewer.rights() == Rights::Look,
+                others,
+                who: if is_news { who.into() } else { told.who.clone() },
+                ..told
+            });
+        }
+    }
+
+    /// Forgets clients that were away for long while another is there.
+    fn forget_lost(&mut self, now: Time) {
+        let is_there = self.viewers().any(|viewer| viewer.was_heard(now, PRESENT_FOR));
+        let is_lost = |it: &Attached| it.is_announced && !it.viewer.was_heard(now, AWAY_MAX);
+        while is_there && let Some(index) = self.viewers.iter().position(is_lost) {
+            let gone = self.remove(index);
+            self.tell(&address(&gone.viewer));
+        }
+    }
+}
+
+/// A client's address, as others are told it.
+fn address(viewer: &Viewer) -> String {
+    viewer.endpoint().peer().map_or(String::new(), |peer| format!("{}", peer.ip()))
 }
 
 impl Machine for Server {
@@ -182,32 +447,66 @@ impl Machine for Server {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Result<(), Reject> {
-        self.viewer.handle_datagram(now, arrival, datagram, &mut self.host)
+        self.forget_lost(now);
+        // What nobody claims is the first one's to count.
+        let claims = |attached: &Attached| attached.viewer.endpoint().claims(datagram);
+        let index = self.viewers.iter().position(claims).unwrap_or(0);
+        let Some(attached) = self.viewers.get_mut(index) else { return Err(Reject::Foreign) };
+        let result = attached.viewer.handle_datagram(now, arrival, datagram, &mut self.host);
+        if result.is_ok() {
+            self.heard = index;
+        }
+        self.collect(now);
+        result
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
-        self.viewer.poll_transmit(now, &mut self.host, out)
+        if self.viewers.is_empty() {
+            self.host.advance(now);
+        }
+        loop {
+            for (index, attached) in self.viewers.iter_mut().enumerate() {
+                let transmit = attached.viewer.poll_transmit(now, &mut self.host, out);
+                if transmit.is_some() {
+                    self.sent = index;
+                    self.collect(now);
+                    return transmit;
+                }
+            }
+            if !self.collect(now) {
+                return None;
+            }
+        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.viewer.connection().is_over() {
-            return None;
-        }
-        let viewer = self.viewer.poll_timeout(&self.host);
-        viewer.into_iter().chain(self.host.poll_timeout()).min()
+        let of_viewer = |viewer: &Viewer| {
+            let is_over = viewer.connection().is_over();
+            if is_over { None } else { viewer.poll_timeout(&self.host) }
+        };
+        // A session that is over needs nothing.
+        let is_over =
+            !self.viewers.is_empty() && self.viewers().all(|it| it.connection().is_over());
+        let host = self.host.poll_timeout().filter(|_| !is_over);
+        self.viewers().filter_map(of_viewer).chain(host).min()
     }
 }
 
 impl Session for Server {
+    /// The address of the client that was heard last.
     fn peer(&self) -> Option<SocketAddr> {
-        self.endpoint().peer()
+        self.viewers.get(self.heard)?.viewer.endpoint().peer()
     }
 
     fn network_changed(&mut self, now: Time) {
-        self.viewer.network_changed(now);
+        for attached in &mut self.viewers {
+            attached.viewer.network_changed(now);
+        }
     }
 
     fn datagram_too_big(&mut self) {
-        self.viewer.datagram_too_big();
+        if let Some(attached) = self.viewers.get_mut(self.sent) {
+            attached.viewer.datagram_too_big();
+        }
     }
 }

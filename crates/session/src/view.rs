@@ -4,6 +4,7 @@
 //! `rove-term` knows cells and escape sequences; this file puts them into messages and back.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use rove_ssp::{Applied, BadDiff, State, StateNum};
@@ -12,6 +13,7 @@ use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
 use crate::line_mode::LineMode;
 use crate::messages::{HostEvent, read_host, write_host};
+use crate::session_info::SessionInfo;
 use crate::work::{TURN_CELLS, TURN_OCTETS, diff_cells_max};
 
 /// Who the other end is, as far as it matters to what can be said to it.
@@ -44,6 +46,7 @@ pub struct View {
     echo_ack: StateNum,
     line: Option<LineMode>,
     exit_status: Option<i32>,
+    session: Option<Arc<SessionInfo>>,
     ignored: u64,
     /// The diff that is being applied.
     applying: Option<Box<Applying>>,
@@ -70,6 +73,7 @@ impl View {
             echo_ack: StateNum::ZERO,
             line: None,
             exit_status: None,
+            session: None,
             ignored: 0,
             applying: None,
             cells_touched: 0,
@@ -98,6 +102,11 @@ impl View {
         self.exit_status
     }
 
+    /// The session, and who else is in it. `None` from a server that cannot keep a session without its client.
+    pub fn session(&self) -> Option<&SessionInfo> {
+        self.session.as_deref()
+    }
+
     /// Events of the peer that were skipped: a size of zero, a falling echo ack, a query.
     pub fn ignored(&self) -> u64 {
         self.ignored
@@ -124,6 +133,11 @@ impl View {
         self.line = line.or(self.line);
         self.exit_status = exit_status.or(self.exit_status);
     }
+
+    /// Says what the session is. Only for a client that asked for it.
+    pub(crate) fn describe(&mut self, session: Arc<SessionInfo>) {
+        self.session = Some(session);
+    }
 }
 
 impl State for View {
@@ -149,6 +163,11 @@ impl State for View {
             && base.exit_status != self.exit_status
         {
             write_host(HostEvent::ExitStatus(status), out);
+        }
+        if let Some(session) = &self.session
+            && base.session != self.session
+        {
+            write_host(HostEvent::Session(session.fields()), out);
         }
     }
 
@@ -184,6 +203,7 @@ impl State for View {
                 }
                 HostEvent::Line(mode) => self.line = Some(mode),
                 HostEvent::ExitStatus(status) => self.exit_status = Some(status),
+                HostEvent::Session(fields) => self.session = Some(Arc::new(fields.into())),
             }
             applying.event += 1;
         }
@@ -251,6 +271,7 @@ impl PartialEq for View {
         self.echo_ack == other.echo_ack
             && self.line == other.line
             && self.exit_status == other.exit_status
+            && self.session == other.session
             && same(&self.screen, &other.screen, &self.dialect)
             && !announces(&self.screen, &other.screen, &self.dialect)
     }
@@ -317,10 +338,11 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_stocks_and_the_exit_status_comes_last() {
+    fn the_order_is_stocks_and_ours_comes_last() {
         let start = View::new(Size::DEFAULT, Peer::Rove);
         let mut end = shown(&start, Size::clamped(10_i32, 20_i32), "hello", 5);
         end.report(Some(LineMode::Raw), Some(-1));
+        end.describe(Arc::new(SessionInfo { name: "work".into(), ..SessionInfo::default() }));
         let mut diff = Vec::new();
         end.diff_from(&start, &mut diff);
         let events = read_host(&diff).map(|events| {
@@ -330,10 +352,11 @@ mod tests {
                 HostEvent::Bytes(_) => 'b',
                 HostEvent::Line(_) => 'l',
                 HostEvent::ExitStatus(_) => 'x',
+                HostEvent::Session(_) => 's',
             };
             events.iter().map(order).collect::<String>()
         });
-        assert_eq!(events.as_deref(), Ok("erblx"));
+        assert_eq!(events.as_deref(), Ok("erblxs"));
         laws(&start, &end);
         assert_ne!(start, end);
     }

@@ -10,13 +10,14 @@ mod echo;
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::sync::Arc;
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config as EndpointConfig, Failure, Machine, Outbox, Point, Reject, Role,
-    Session, StateNum, Time, Timing, Transmit, Wire,
+    Arrival, BadDiff, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Point, Reject,
+    Role, Session, StateNum, Time, Timing, Transmit, Wire,
 };
 use rove_term::screen::Buffer;
 use rove_term::{Dialect, Screen, Size, Terminal};
@@ -27,6 +28,7 @@ use crate::exit::{Cause, Exit};
 use crate::host::{Host, Picture, Version, ViewerId};
 use crate::input::{Event as Typed, Input};
 use crate::line_mode::LineMode;
+use crate::session_info::{LetGo, SessionInfo};
 use crate::view::{Peer, View};
 use crate::viewer::budget::FrameBudget;
 use crate::viewer::echo::EchoHistory;
@@ -57,6 +59,20 @@ pub struct Config {
 /// What the budget is charged where a simulation spends it: more than it may be ahead.
 const REFUSED_BYTES: usize = 60_000;
 
+/// How long a client may be silent before the end of the program waits for it: it rests 10 s between two
+/// datagrams at most.
+const AWAY_AFTER: Duration = Duration::from_secs(12);
+
+/// What a client may do in its session.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Rights {
+    /// Type, and have a say in the size.
+    #[default]
+    Type,
+    /// Only look. The server drops the client's keys and sizes.
+    Look,
+}
+
 /// A task for the driver.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -84,6 +100,13 @@ pub struct Viewer {
     seen: Option<Version>,
     /// The host was found to have changed since.
     behind: bool,
+    rights: Rights,
+    /// What the client is told of the session, if it asked.
+    session: Option<Arc<SessionInfo>>,
+    /// The client has said that it only leaves, or was told to.
+    is_leaving: bool,
+    /// The newest state whose keys the host holds back.
+    held: Option<StateNum>,
     events: Events<Event>,
 }
 
@@ -110,8 +133,57 @@ impl Viewer {
             consumed: 0,
             seen: config.size.map(|_| Version::default()),
             behind: false,
+            rights: Rights::Type,
+            session: None,
+            is_leaving: false,
+            held: None,
             events: Events::new(),
         }
+    }
+
+    /// Allows the client this, and no more.
+    pub fn allow(&mut self, rights: Rights) {
+        self.rights = rights;
+    }
+
+    /// What the client may do.
+    pub fn rights(&self) -> Rights {
+        self.rights
+    }
+
+    /// Tells the client what its session is. Only for one that asked for it.
+    pub fn describe(&mut self, session: SessionInfo) {
+        if self.session.as_deref() != Some(&session) {
+            self.session = Some(Arc::new(session));
+        }
+    }
+
+    /// What the client is told of the session.
+    pub fn session(&self) -> Option<&SessionInfo> {
+        self.session.as_deref()
+    }
+
+    /// Ends the session for this client alone, because of another client.
+    pub fn let_go(&mut self, now: Time, host: &mut Host, why: LetGo, other: &SocketAddr) {
+        self.is_leaving = true;
+        if let Some(session) = &mut self.session {
+            let session = Arc::make_mut(session);
+            session.ended = Some(why);
+            session.who = format!("{}", other.ip());
+        }
+        self.begin_close(now, host, Cause::Closed);
+        self.drain(now, host);
+    }
+
+    /// Whether the end of this client's session is not meant to end the program's: it has said that it only leaves,
+    /// or was told to.
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// Whether its client was heard in this span.
+    pub fn was_heard(&self, now: Time, span: Duration) -> bool {
+        self.connection.endpoint().last_heard().is_some_and(|heard| now < heard + span)
     }
 
     /// Takes a datagram of the client and passes the keys in it to the host: see [`Machine::handle_datagram`].
@@ -200,6 +272,11 @@ impl Viewer {
         &self.connection
     }
 
+    /// Both objects, and all that is known of the client and of the path.
+    pub fn endpoint(&self) -> &Endpoint<View, Input> {
+        self.connection.endpoint()
+    }
+
     /// Does what has become due.
     pub(crate) fn advance(&mut self, now: Time, host: &mut Host) {
         host.advance(now);
@@ -212,8 +289,13 @@ impl Viewer {
             Some(cause) => self.connection.give_up(cause),
             None => {}
         }
+        if let Some(num) = self.held.take_if(|_| !host.holds_keys(self.id)) {
+            self.echo.push(num, now);
+        }
         let has_ended = host.exit_status().is_some() && self.connection.has_contact();
-        if has_ended && self.connection.is_open() {
+        // A client that sleeps is waited for, if it knows how to come back to what has ended.
+        let is_there = self.session.is_none() || self.was_heard(now, AWAY_AFTER);
+        if has_ended && is_there && self.connection.is_open() {
             self.begin_close(now, host, Cause::Closed);
         }
         if self.connection.is_open() && self.frame_due(host).is_some_and(|time| time <= now) {
@@ -226,7 +308,8 @@ impl Viewer {
     ///
     /// Screen and echo ack travel together: a frame that claims to answer a key must show the answer.
     fn frame_due(&self, host: &Host) -> Option<Time> {
-        let changed = if self.seen != Some(host.version()) || self.line_news(host).is_some() {
+        let has_news = self.line_news(host).is_some() || self.session_news().is_some();
+        let changed = if self.seen != Some(host.version()) || has_news {
             // While a frame is held, so are the echo acks.
             host.held_until(self.seen)
         } else {
@@ -238,6 +321,7 @@ impl Viewer {
     /// Makes a picture the next state, with the echo acks of all keys that it answers.
     fn show(&mut self, now: Time, picture: Picture, host: &Host) {
         let line = self.line_news(host);
+        let session = self.session_news();
         let status = host.exit_status().filter(|_| self.peer == Peer::Rove);
         let echo = self.echo.mature(picture.written);
         let screen = picture.screen.filter(|_| self.seen != Some(picture.version));
@@ -251,6 +335,9 @@ impl Viewer {
             }
             view.acknowledge_echo(echo);
             view.report(line, status);
+            if let Some(session) = session {
+                view.describe(session);
+            }
         });
     }
 
@@ -258,6 +345,12 @@ impl Viewer {
     fn line_news(&self, host: &Host) -> Option<LineMode> {
         let told = self.connection.endpoint().local().line();
         host.line().filter(|_| self.reports_line()).filter(|mode| told != Some(*mode))
+    }
+
+    /// What the client is to be told of the session, if it was not.
+    fn session_news(&self) -> Option<Arc<SessionInfo>> {
+        let told = self.connection.endpoint().local().session();
+        self.session.clone().filter(|session| told != Some(session))
     }
 
     /// Ends the session with the screen as it is: a state must not change once it is the last
@@ -298,6 +391,8 @@ impl Viewer {
         for event in input.since(self.consumed) {
             carried = true;
             match event {
+                Typed::Leaving => self.is_leaving = true,
+                _ if self.rights == Rights::Look => {}
                 Typed::Keys(octets) => {
                     host.type_keys(now, self.id, octets);
                     self.budget.typed(now);
@@ -311,7 +406,10 @@ impl Viewer {
         self.consumed = self.consumed.max(input.end());
         // The number of the last state is `u64::MAX`: an echo ack could not rise again.
         if carried && num != StateNum::SHUTDOWN {
-            self.echo.push(num, now);
+            match host.holds_keys(self.id) {
+                true => self.held = Some(num),
+                false => self.echo.push(num, now),
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use rove_session::LineMode;
 use rove_session::messages::{
     Dimensions, HostEvent, UserEvent, read_host, read_user, write_host, write_user,
 };
+use rove_session::session_info::SessionFields;
 use rove_ssp::{
     Announcement, Assembler, ConnId, Deflater, Envelope, Flags, Instruction, NativeWire, Report,
     Role, SessionSecrets, Stamp, Stamps, StateNum, Wire, fragments,
@@ -62,6 +63,7 @@ fn user_diffs() -> Vec<(&'static str, Vec<UserEvent<'static>>)> {
             "extension 18, nothing known",
             vec![UserEvent::TerminalProperties(TerminalProperties::default())],
         ),
+        ("extension 22", vec![UserEvent::Keys(b"x"), UserEvent::Leaving]),
     ]
 }
 
@@ -81,6 +83,16 @@ fn host_diffs() -> Vec<(&'static str, Vec<HostEvent<'static>>)> {
         ("extension 16, ICANON without ECHO", vec![HostEvent::Line(LineMode::Hidden)]),
         ("extension 16, neither", vec![HostEvent::Line(LineMode::Raw)]),
         ("extension 17, below zero", vec![HostEvent::ExitStatus(-1)]),
+        (
+            "extension 21",
+            vec![HostEvent::Session(SessionFields {
+                name: b"work",
+                flags: 1,
+                others: 2,
+                ended: 0,
+                who: b"203.0.113.9",
+            })],
+        ),
     ]
 }
 
@@ -88,6 +100,7 @@ fn user_fields(event: &UserEvent<'_>) -> Value {
     match event {
         UserEvent::Keys(octets) => json!({ "keys": hex(octets) }),
         UserEvent::Resize(size) => json!({ "width": size.width, "height": size.height }),
+        UserEvent::Leaving => json!({ "leaving": 1 }),
         UserEvent::TerminalProperties(around) => {
             let color = |color: Option<Rgb>| color.map(|Rgb(r, g, b)| hex(&[r, g, b]));
             json!({
@@ -117,6 +130,9 @@ fn host_fields(event: &HostEvent<'_>) -> Value {
             json!({ "icanon": icanon, "echo": echo })
         }
         HostEvent::ExitStatus(status) => json!({ "exit_status": status }),
+        HostEvent::Session(SessionFields { name, flags, others, ended, who }) => json!({
+            "name": hex(name), "flags": flags, "others": others, "ended": ended, "who": hex(who),
+        }),
     }
 }
 

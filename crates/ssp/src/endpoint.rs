@@ -242,6 +242,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.sender.is_told()
     }
 
+    /// Whether a datagram claims to be of this session: see [`Wire::claims`](crate::Wire::claims).
+    pub fn claims(&self, datagram: &[u8]) -> bool {
+        self.path.claims(datagram)
+    }
+
     /// The newest state the peer is known to hold.
     pub fn acked(&self) -> StateNum {
         self.sender.acked()

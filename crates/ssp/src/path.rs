@@ -412,6 +412,11 @@ impl Path {
         if self.carries_reports() { self.awaits } else { Some(Time::ZERO) }
     }
 
+    /// See [`Wire::claims`].
+    pub(crate) fn claims(&self, datagram: &[u8]) -> bool {
+        self.wire.claims(datagram)
+    }
+
     pub(crate) fn wire(&mut self) -> &mut dyn Wire {
         &mut *self.wire
     }

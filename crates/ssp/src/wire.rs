@@ -45,6 +45,13 @@ pub trait Wire: Send {
         None
     }
 
+    /// Whether a datagram claims to be of this session, by what is not sealed of it: several sessions may share a
+    /// port.
+    fn claims(&self, datagram: &[u8]) -> bool {
+        let _ = datagram;
+        true
+    }
+
     /// How many keys were sealed with before the present one.
     fn key_phase(&self) -> u64 {
         0

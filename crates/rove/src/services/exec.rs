@@ -256,7 +256,7 @@ async fn type_in(
                 Action::Help => {}
                 Action::Quit => return Ok(None),
                 Action::SendEscape(key) => typed.push(key),
-                Action::SendBoth(key) => typed.extend([key, octet]),
+                Action::SendBoth(key) | Action::Detach(key) => typed.extend([key, octet]),
                 Action::Suspend => {
                     raw.give_back();
                     kill_current_process_group(Signal::TSTP).map_err(io::Error::from)?;

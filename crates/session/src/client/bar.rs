@@ -12,6 +12,7 @@ use rove_ssp::Time;
 
 use crate::escape::{Escape, pass_key};
 use crate::exit::Cause;
+use crate::session_info::SessionInfo;
 
 /// Silence before the bar appears: two keep-alives of 3 s missed.
 pub const CONTACT_QUIET: Duration = Duration::from_millis(6500);
@@ -25,7 +26,7 @@ const FIRST_CONTACT_QUIET: Duration = Duration::from_millis(250);
 /// How long a message stays that nothing renews.
 pub const MESSAGE_STAYS: Duration = Duration::from_secs(1);
 /// How long a warning stays that the user must not miss.
-const WARNING_STAYS: Duration = Duration::from_secs(10);
+pub const WARNING_STAYS: Duration = Duration::from_secs(10);
 /// How long a network error stays: one retry of 3 s, and a little.
 pub const NETWORK_ERROR_STAYS: Duration = Duration::from_millis(3100);
 
@@ -134,6 +135,7 @@ impl StatusBar {
     pub fn ends(&mut self, cause: Cause) {
         let text = match cause {
             Cause::Quit => "Exiting on user request...",
+            Cause::Detached => "Detaching...",
             Cause::Signal => "Signal received, shutting down...",
             Cause::NoContact => "Timed out waiting for server...",
             _ => "Exiting...",
@@ -161,10 +163,12 @@ impl StatusBar {
     }
 
     /// Shows the commands of the escape key, until [`clear_help`](Self::clear_help).
-    pub fn help(&mut self) {
+    pub fn help(&mut self, session: Option<&SessionInfo>) {
         let (Some(pass), key) = (pass_key(self.escape), self.escape) else { return };
-        let text =
-            format!("Commands: Ctrl-Z suspends, \".\" quits, \"{pass}\" gives literal {key}");
+        let detach = if session.is_some_and(|it| it.can_detach) { "d detaches, " } else { "" };
+        let text = format!(
+            "Commands: Ctrl-Z suspends, {detach}\".\" quits, \"{pass}\" gives literal {key}"
+        );
         self.say(text, Lifetime::UntilCleared);
     }
 
@@ -334,7 +338,7 @@ mod tests {
         notice.heard(secs(8.0));
         let text = "rove: Network is unreachable [To quit: Ctrl-^ .]";
         assert_eq!(notice.text(secs(8.5)).as_deref(), Some(text));
-        notice.help();
+        notice.help(None);
         let text = "rove: Commands: Ctrl-Z suspends, \".\" quits, \"^\" gives literal Ctrl-^";
         assert_eq!(notice.text(secs(8.5)).as_deref(), Some(text));
         notice.clear_help();
@@ -350,7 +354,7 @@ mod tests {
     #[test]
     fn no_escape_key_no_hint() {
         let mut notice = StatusBar::new(Time::ZERO, "mosh", Escape::None);
-        notice.help();
+        notice.help(None);
         assert_eq!(notice.text(secs(1.0)), None);
         assert_eq!(notice.text(secs(8.0)).as_deref(), Some("mosh: Last contact 8 seconds ago."));
     }

@@ -55,6 +55,8 @@ pub(crate) enum Step {
     Help,
     /// End the session.
     Quit,
+    /// Leave the session, which goes on; else send this octet, the escape key, and then the key.
+    Detach(u8),
     /// Hand the user back their local shell.
     Suspend,
 }
@@ -219,6 +221,7 @@ impl Taken {
                 self.sent.extend_from_slice(sent);
             }
             Action::Help => self.step(Step::Help),
+            Action::Detach(escape) => self.step(Step::Detach(escape)),
             Action::Suspend => self.step(Step::Suspend),
             Action::Quit => self.step(Step::Quit),
         }
@@ -263,6 +266,7 @@ mod tests {
             Step::Repaint => "<l>".to_owned(),
             Step::Help => "<h>".to_owned(),
             Step::Quit => "<q>".to_owned(),
+            Step::Detach(_) => "<d>".to_owned(),
             Step::Suspend => "<z>".to_owned(),
         });
         steps.collect()

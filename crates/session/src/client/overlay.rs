@@ -147,14 +147,42 @@ pub(crate) fn prefix_title(screen: &mut Screen, prefix: &str) {
     screen.set_titles(Titles { window: Some(window), icon });
 }
 
-/// Cuts the picture to the user's window, which may be smaller or larger than the server's screen
-/// until the two agree.
+/// Cuts the picture to the user's window, which may be smaller or larger than the server's screen: until the two
+/// agree, or as long as others decide on the size.
 pub(crate) fn cut(screen: &mut Screen, size: Size) {
     if screen.size() != size {
         // What is added is nobody's: it takes no colour from the program's pen.
         screen.set_pen_style(Style::PLAIN);
         *screen = screen.resized(size);
     }
+}
+
+/// Where the part of a screen begins that a smaller window shows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Corner {
+    row: u16,
+    col: u16,
+}
+
+impl Corner {
+    /// Cuts the picture to a window that shows the cursor, and follows it no farther than it has to.
+    pub(crate) fn cut(&mut self, screen: &mut Screen, size: Size) {
+        let (all, cursor) = (screen.size(), screen.cursor());
+        self.row = follow(self.row, cursor.row, size.rows, all.rows);
+        self.col = follow(self.col, cursor.col, size.cols, all.cols);
+        if *self != Corner::default() {
+            screen.set_pen_style(Style::PLAIN);
+            *screen = screen.part(self.row, self.col, size);
+        } else {
+            cut(screen, size);
+        }
+    }
+}
+
+/// Where a window of `len` of `all` cells begins if it began at `from` and is to show the cell `at`.
+fn follow(from: u16, at: u16, len: u16, all: u16) -> u16 {
+    let first = (at + 1).saturating_sub(len);
+    from.clamp(first, at.max(first)).min(all.saturating_sub(len))
 }
 
 /// Bold white on blue, as stock paints it.
@@ -174,6 +202,28 @@ pub(crate) fn bar(screen: &mut Screen, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_smaller_window_follows_the_cursor() {
+        for (from, at, len, all, expected) in [
+            (0, 0, 24, 24, 0),
+            (0, 30, 24, 24, 0),
+            (0, 23, 24, 50, 0),
+            (0, 24, 24, 50, 1),
+            (10, 12, 24, 50, 10),
+            (10, 9, 24, 50, 9),
+            (10, 49, 24, 50, 26),
+            (10, 5, 60, 50, 0),
+        ] {
+            assert_eq!(follow(from, at, len, all), expected, "{from} {at} {len} {all}");
+        }
+        let mut terminal = rove_term::Terminal::new(Size::clamped(4, 10), Dialect::ROVE);
+        terminal.advance("one\r\ntwo\r\n\u{65e5}\u{672c}\u{8a9e}xy\x1b[3;8H".as_bytes());
+        let (mut corner, mut screen) = (Corner::default(), terminal.into_screen());
+        corner.cut(&mut screen, Size::clamped(2, 5));
+        assert_eq!(screen.text(), ["", " \u{8a9e}xy"].map(str::to_owned));
+        assert_eq!((screen.cursor().row, screen.cursor().col), (1, 4));
+    }
 
     /// The repaint opens the bracket once more and closes it once.
     #[test]

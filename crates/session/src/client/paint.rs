@@ -12,8 +12,9 @@ use rove_term::screen::Palette;
 use rove_term::{Dialect, Screen, Size, frame, repaint};
 
 use crate::client::notify::NotificationLimit;
-use crate::client::overlay::{self, Found, TtyScreen};
+use crate::client::overlay::{self, Corner, Found, TtyScreen};
 use crate::client::scrollback::TtyScrollback;
+use crate::session_info::SessionInfo;
 use crate::work::LINK_OCTETS_MAX;
 
 /// What a picture is made from: while it is the same, so is the picture.
@@ -25,6 +26,26 @@ pub(crate) struct Source {
     pub(crate) bar: Option<String>,
     /// The revision of the guesses.
     pub(crate) guesses: u64,
+    pub(crate) sharing: Sharing,
+}
+
+/// Who decides on the size of the screen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Sharing {
+    /// This window alone, so that the two sizes differ for a moment only.
+    Alone,
+    /// Other windows as well.
+    WithOthers,
+}
+
+impl Sharing {
+    /// As a server tells it.
+    pub(crate) fn of(session: Option<&SessionInfo>) -> Self {
+        match session {
+            Some(session) if session.others > 0 || session.view_only => Self::WithOthers,
+            _ => Self::Alone,
+        }
+    }
 }
 
 /// The user's terminal: what stands on it, and how it is written to.
@@ -35,6 +56,8 @@ pub(crate) struct Painter {
     tty: Dialect,
     /// The size of its window.
     size: Size,
+    /// The part of a larger screen that it shows.
+    corner: Corner,
     /// What stands on it; `None` when that is not known.
     shown: Option<Screen>,
     /// That without the bar, while there is one.
@@ -64,6 +87,7 @@ impl Painter {
             title_prefix,
             tty,
             size,
+            corner: Corner::default(),
             shown: None,
             covered: None,
             colors: Palette::default(),
@@ -94,7 +118,10 @@ impl Painter {
         }
         let mut wanted = picture();
         overlay::prefix_title(&mut wanted, &self.title_prefix);
-        overlay::cut(&mut wanted, self.size);
+        match source.sharing {
+            Sharing::Alone => overlay::cut(&mut wanted, self.size),
+            Sharing::WithOthers => self.corner.cut(&mut wanted, self.size),
+        }
         wanted.bound_links(LINK_OCTETS_MAX);
         let tty = self.dialect();
         let announced = self.notifications.admit(now, &mut wanted);

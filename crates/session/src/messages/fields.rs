@@ -13,7 +13,7 @@ use rove_ssp::BadDiff;
 /// ([`crate::input::RESIZES_MAX`]) long before.
 pub const EVENTS_MAX: usize = 4096;
 
-// Field numbers of `mosh-protocol.md` §3.3; 16 to 18 are ours (ARCHITECTURE.md §3).
+// Field numbers of `mosh-protocol.md` §3.3; 16 to 18, 21 and 22 are ours (ARCHITECTURE.md §3).
 pub(super) const TOP_INSTRUCTION: u32 = 1;
 pub(super) const EXT_OCTETS: u32 = 2;
 pub(super) const EXT_RESIZE: u32 = 3;
@@ -21,12 +21,20 @@ pub(super) const EXT_ECHO_ACK: u32 = 7;
 pub(super) const EXT_LINE: u32 = 16;
 pub(super) const EXT_EXIT_STATUS: u32 = 17;
 pub(super) const EXT_PROPERTIES: u32 = 18;
+pub(super) const EXT_SESSION: u32 = 21;
+pub(super) const EXT_LEAVING: u32 = 22;
 pub(super) const OCTETS: u32 = 4;
 pub(super) const RESIZE_WIDTH: u32 = 5;
 pub(super) const RESIZE_HEIGHT: u32 = 6;
 pub(super) const ECHO_ACK_NUM: u32 = 8;
 pub(super) const LINE_MODES: u32 = 1;
 pub(super) const EXIT_STATUS_CODE: u32 = 1;
+pub(super) const SESSION_NAME: u32 = 1;
+pub(super) const SESSION_FLAGS: u32 = 2;
+pub(super) const SESSION_OTHERS: u32 = 3;
+pub(super) const SESSION_ENDED: u32 = 4;
+pub(super) const SESSION_WHO: u32 = 5;
+pub(super) const LEAVING_HOW: u32 = 1;
 
 /// Cut short, a field number of 0, a varint too long, groups too deep.
 pub(super) const MALFORMED: BadDiff = BadDiff("the diff is not a protobuf message");
@@ -100,12 +108,7 @@ pub(super) fn numbers_of<const N: usize>(
 }
 
 pub(super) fn write_numbers(extension: u32, fields: &[(u32, u64)], out: &mut Vec<u8>) {
-    let inner = fields.iter().map(|&(field, n)| key_len(field) + encoded_len_varint(n)).sum();
-    write_heads(extension, inner, out);
-    for &(field, number) in fields {
-        encode_key(field, WireType::Varint, out);
-        encode_varint(number, out);
-    }
+    write_fields(extension, fields, &[], out);
 }
 
 /// The two heads around every event: the repeated field and the extension, `inner` octets of content.
@@ -123,4 +126,28 @@ pub(super) fn write_octets(octets: &[u8], out: &mut Vec<u8>) {
     encode_key(OCTETS, WireType::LengthDelimited, out);
     encode_varint(octets.len() as u64, out);
     out.extend_from_slice(octets);
+}
+
+/// Appends an event of numbers, then of octets.
+pub(super) fn write_fields(
+    extension: u32,
+    numbers: &[(u32, u64)],
+    octets: &[(u32, &[u8])],
+    out: &mut Vec<u8>,
+) {
+    let length = |octets: &[u8]| encoded_len_varint(octets.len() as u64) + octets.len();
+    let of_numbers: usize =
+        numbers.iter().map(|&(field, n)| key_len(field) + encoded_len_varint(n)).sum();
+    let of_octets: usize =
+        octets.iter().map(|&(field, octets)| key_len(field) + length(octets)).sum();
+    write_heads(extension, of_numbers + of_octets, out);
+    for &(field, number) in numbers {
+        encode_key(field, WireType::Varint, out);
+        encode_varint(number, out);
+    }
+    for &(field, octets) in octets {
+        encode_key(field, WireType::LengthDelimited, out);
+        encode_varint(octets.len() as u64, out);
+        out.extend_from_slice(octets);
+    }
 }

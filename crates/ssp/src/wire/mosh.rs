@@ -71,6 +71,9 @@ impl MoshWire {
     }
 }
 
+/// The direction in a datagram's first octet.
+const DIRECTION_MARK: u8 = 0x80;
+
 impl Wire for MoshWire {
     fn overhead(&self) -> usize {
         OVERHEAD
@@ -78,6 +81,11 @@ impl Wire for MoshWire {
 
     fn assemblies_max(&self) -> usize {
         1
+    }
+
+    /// Numbers never come so far that a datagram begins as one of the native wire.
+    fn claims(&self, datagram: &[u8]) -> bool {
+        datagram.first().is_some_and(|first| first & !DIRECTION_MARK == 0)
     }
 
     fn seal(

@@ -135,6 +135,11 @@ impl Wire for NativeWire {
         self.path_secret.take()
     }
 
+    fn claims(&self, datagram: &[u8]) -> bool {
+        matches!(datagram, [mark, conn @ ..]
+            if mark & MARK_MASK == MARK && conn.starts_with(&self.conn))
+    }
+
     fn advance(&mut self, now: Time, timeout: Duration) {
         self.now = now;
         self.receive.advance(now, timeout);

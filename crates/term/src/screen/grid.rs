@@ -221,6 +221,17 @@ impl Grid {
         Self { ring, top: 0, cols, marked: self.marked.min(rows), touched: 0 }
     }
 
+    /// The rows from `row` on, from column `col` on.
+    pub(crate) fn part(&self, row: usize, col: usize) -> Self {
+        let below = self.iter().skip(row);
+        let ring: Vec<Arc<Row>> = match col {
+            0 => below.cloned().collect(),
+            _ => below.map(|row| Arc::new(row.beyond(col))).collect(),
+        };
+        let marked = self.marked.saturating_sub(row).min(ring.len());
+        Self { ring, top: 0, cols: self.cols - col, marked, touched: 0 }
+    }
+
     /// Applies `change` to every row, copying those that a snapshot shares.
     pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Row)) {
         self.touch_rows(self.ring.len(), 0);

@@ -38,6 +38,21 @@ impl Screen {
         &mut self.state.modes
     }
 
+    /// The part of this screen that begins at a row and a column, as a screen of its own of this size. What lies beyond
+    /// this one is blank.
+    #[must_use]
+    pub fn part(&self, row: u16, col: u16, size: Size) -> Self {
+        let mut screen = self.clone();
+        let (row, col) = (row.min(self.state.size.rows - 1), col.min(self.state.size.cols - 1));
+        let grid = self.grid.part(row.into(), col.into());
+        screen.state.size = Size::clamped(grid.rows() as u16, grid.cols() as u16);
+        screen.grid = Arc::new(grid);
+        let Cursor { row: cursor_row, col: cursor_col, .. } = self.state.cursor;
+        let mut part = screen.resized(size);
+        part.set_cursor(cursor_row.saturating_sub(row), cursor_col.saturating_sub(col));
+        part
+    }
+
     /// Replaces the titles of this snapshot.
     pub fn set_titles(&mut self, titles: Titles) {
         Arc::make_mut(&mut self.extras).titles = titles;

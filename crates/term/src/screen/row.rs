@@ -197,6 +197,17 @@ impl Row {
         row
     }
 
+    /// The cells from `col` on. A wide cell that stands across the border becomes a blank.
+    pub(crate) fn beyond(&self, col: usize) -> Self {
+        let mut row = self.clone();
+        row.split(col);
+        row.cells = row.cells[col..].into();
+        row.occupied = self.occupied.saturating_sub(col as u16);
+        row.plain = false;
+        row.marks = Marks::NONE;
+        row
+    }
+
     /// Makes sure that no wide cell stands across the border before `col`: both halves become blanks.
     pub(crate) fn split(&mut self, col: usize) {
         if col == 0 || !self.cells.get(col).is_some_and(|cell| cell.is_tail()) {

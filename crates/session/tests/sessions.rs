@@ -1,0 +1,466 @@
+//! Laws of a session that outlives its clients: those that join, leave, take over or are gone.
+//!
+//! `SEED=17 cargo test -p rove-session --test sessions` runs that seed alone.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use common::{client_config, echo, ms, server_address, size};
+use rove_session::client::{self, Cause};
+use rove_session::server::{self, Config, Full, Joining, Others, Rights, VIEWERS_MAX};
+use rove_session::{Client, LetGo, Peer, Server, ViewerId};
+use rove_ssp::{
+    Arrival, ConnId, Machine, NativeWire, Outbox, Reject, Role, Session as _, SessionSecrets, Time,
+    Timing,
+};
+use rove_term::{Dialect, Size, same};
+
+const DELAY: Duration = ms(20);
+
+/// A client, and what it has painted and heard.
+struct Seat {
+    client: Client,
+    number: u32,
+    exit: Option<client::Exit>,
+    /// Datagrams do not pass.
+    is_cut: bool,
+}
+
+/// A datagram on its way.
+struct Flying {
+    at: Time,
+    number: u64,
+    /// The client; `None`: the server.
+    to: Option<u32>,
+    from: SocketAddr,
+    octets: Vec<u8>,
+}
+
+/// A session, and all who ever were in it.
+struct Room {
+    now: Time,
+    server: Server,
+    seats: Vec<Seat>,
+    flying: Vec<Flying>,
+    read: Vec<u8>,
+    exit: Option<server::Exit>,
+    sent: u64,
+}
+
+fn wire(number: u32, role: Role) -> Box<NativeWire> {
+    let octet = number as u8;
+    let secrets = SessionSecrets::from_bytes([octet; 32], [octet + 100; 32], [3; 32]);
+    Box::new(NativeWire::new(&secrets, ConnId::new(number + 7), role))
+}
+
+fn address_of(number: u32) -> SocketAddr {
+    format!("198.51.100.{number}:40000").parse().unwrap()
+}
+
+impl Room {
+    /// A session with its first client, number 1.
+    fn new(name: Option<&str>) -> Room {
+        let config = Config {
+            wire: wire(1, Role::Server),
+            timing: Timing::ROVE,
+            peer: Peer::Rove,
+            size: Size::DEFAULT,
+            claim_wait: server::CLAIM_WAIT,
+            network_timeout: None,
+            screen_rate: Some(server::SCREEN_RATE),
+            seed: 2,
+        };
+        let mut server = Server::new(Time::ZERO, config);
+        if let Some(name) = name {
+            server.keep(name, true);
+        }
+        let mut room = Room {
+            now: Time::ZERO,
+            server,
+            seats: Vec::new(),
+            flying: Vec::new(),
+            read: Vec::new(),
+            exit: None,
+            sent: 0,
+        };
+        room.sit(1, size(24, 80));
+        room.run(ms(500));
+        room
+    }
+
+    fn sit(&mut self, number: u32, size: Size) {
+        let config = client::Config {
+            wire: wire(number, Role::Client),
+            timing: Timing::ROVE,
+            size,
+            ..client_config(Peer::Rove)
+        };
+        let client = Client::new(self.now, config);
+        self.seats.push(Seat { client, number, exit: None, is_cut: false });
+    }
+
+    fn join(
+        &mut self,
+        number: u32,
+        size: Size,
+        rights: Rights,
+        others: Others,
+    ) -> Result<ViewerId, Full> {
+        let joining = Joining {
+            wire: wire(number, Role::Server),
+            timing: Timing::ROVE,
+            rights,
+            others,
+            size_policy: None,
+            screen_rate: Some(server::SCREEN_RATE),
+            seed: number.into(),
+        };
+        let joined = self.server.join(self.now, joining)?;
+        self.sit(number, size);
+        Ok(joined)
+    }
+
+    fn seat(&mut self, number: u32) -> &mut Seat {
+        self.seats.iter_mut().find(|seat| seat.number == number).unwrap()
+    }
+
+    fn type_keys(&mut self, number: u32, keys: &[u8]) {
+        let now = self.now;
+        self.seat(number).client.handle_keys(now, keys);
+    }
+
+    /// The text of the bar that a client shows, if it shows one.
+    fn bar(&mut self, number: u32) -> String {
+        self.seat(number).client.shown().unwrap().row_text(0).trim_end().to_owned()
+    }
+
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            self.turn();
+            let arrivals = self.flying.iter().map(|it| it.at);
+            let clients = self.seats.iter().filter_map(|seat| seat.client.poll_timeout());
+            let next = arrivals.chain(clients).chain(self.server.poll_timeout()).min();
+            let Some(next) = next.filter(|&next| next <= end) else { break };
+            self.now = next.max(self.now);
+            self.arrive();
+        }
+        self.now = end;
+        self.turn();
+    }
+
+    fn turn(&mut self) {
+        let mut out = Outbox::default();
+        let mut typed = Vec::new();
+        loop {
+            self.server.poll_input(&mut typed);
+            if typed.is_empty() {
+                break;
+            }
+            self.read.extend(&typed);
+            self.server.handle_output(self.now, &echo(&typed));
+        }
+        while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
+            self.sent += 1;
+            let to = self.seats.iter().find(|seat| address_of(seat.number) == transmit.to);
+            if let Some(seat) = to.filter(|seat| !seat.is_cut) {
+                let at = self.now + DELAY;
+                let datagram = out.datagram.to_vec();
+                let (number, to, from) = (self.sent, Some(seat.number), server_address());
+                self.flying.push(Flying { at, number, to, from, octets: datagram });
+            }
+        }
+        let due = self.server.poll_timeout();
+        assert!(due.is_none_or(|due| due > self.now), "drained, and due at {due:?}");
+        while let Some(event) = self.server.poll_event() {
+            if let server::Event::Exited(exit) = event {
+                assert_eq!(self.exit.replace(exit), None, "a session ends once");
+            }
+        }
+        for seat in &mut self.seats {
+            while seat.client.poll_transmit(self.now, &mut out).is_some() {
+                self.sent += 1;
+                if !seat.is_cut {
+                    let (at, from) = (self.now + DELAY, address_of(seat.number));
+                    let octets = out.datagram.to_vec();
+                    self.flying.push(Flying { at, number: self.sent, to: None, from, octets });
+                }
+            }
+            seat.client.poll_paint(self.now, &mut Vec::new());
+            while let Some(event) = seat.client.poll_event() {
+                if let client::Event::Exited(exit) = event {
+                    seat.exit = Some(exit);
+                }
+            }
+        }
+    }
+
+    fn arrive(&mut self) {
+        self.flying.sort_by_key(|it| (it.at, it.number));
+        while self.flying.first().is_some_and(|it| it.at <= self.now) {
+            let Flying { to, from, octets: mut datagram, .. } = self.flying.remove(0);
+            let arrival = Arrival { from, congested: false };
+            let taken = match to {
+                None => self.server.handle_datagram(self.now, arrival, &mut datagram),
+                Some(number) => {
+                    let now = self.now;
+                    self.seat(number).client.handle_datagram(now, arrival, &mut datagram)
+                }
+            };
+            assert!(matches!(taken, Ok(()) | Err(Reject::Foreign | Reject::Ended)), "{taken:?}");
+        }
+    }
+
+    fn check_screens(&self, numbers: &[u32]) {
+        for seat in self.seats.iter().filter(|seat| numbers.contains(&seat.number)) {
+            let (shown, wanted) = (seat.client.view().screen(), self.server.screen());
+            let equal = same(shown, wanted, &Dialect::ROVE);
+            assert!(equal, "client {}\n{:#?}\n{:#?}", seat.number, shown.text(), wanted.text());
+        }
+    }
+}
+
+#[test]
+fn a_session_that_was_left_goes_on_and_the_next_client_sees_it() {
+    let mut room = Room::new(Some("work"));
+    room.type_keys(1, b"before ");
+    room.run(ms(500));
+    room.type_keys(1, b"\x1ed");
+    room.run(ms(500));
+    let exit = room.seat(1).exit.unwrap();
+    assert_eq!((exit.cause, exit.clean), (Cause::Detached, true));
+    assert_eq!((room.exit, room.server.viewers().count()), (None, 0));
+    room.server.handle_output(room.now, b"meanwhile ");
+    room.run(Duration::from_secs(3600));
+    room.join(2, size(50, 100), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.type_keys(2, b"after");
+    room.run(ms(500));
+    assert_eq!(room.server.screen().row_text(0).trim_end(), "before meanwhile after");
+    assert_eq!(room.server.screen().size(), size(50, 100));
+    room.check_screens(&[2]);
+    assert_eq!(room.read, b"before after");
+}
+
+#[test]
+fn a_session_without_a_name_ends_with_its_client() {
+    for (name, keys, over) in [
+        (None, b"\x1e.".as_slice(), true),
+        (None, b"\x1ed", false),
+        (Some("1"), b"\x1e.", true),
+        (Some("1"), b"\x1ed", false),
+    ] {
+        let mut room = Room::new(name);
+        room.type_keys(1, keys);
+        room.run(ms(500));
+        assert_eq!(room.exit.is_some(), over, "{name:?} {keys:?}");
+        // Where nothing is kept, the key is none, and the bar says why.
+        let left = room.seat(1).exit.is_some();
+        assert_eq!(left, name.is_some() || over, "{name:?} {keys:?}");
+        if !left {
+            assert!(room.bar(1).contains("cannot keep a session"), "{}", room.bar(1));
+        }
+    }
+}
+
+#[test]
+fn a_closed_window_ends_what_nobody_else_needs() {
+    for (name, others, goes_on) in [("1", false, false), ("1", true, true), ("work", false, true)] {
+        let mut room = Room::new(Some(name));
+        if others {
+            room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+            room.run(ms(500));
+        }
+        let now = room.now;
+        room.seat(1).client.handle_hangup(now, Cause::Signal);
+        room.run(ms(500));
+        assert!(room.seat(1).exit.is_some_and(|exit| exit.clean), "{name}");
+        assert_eq!(room.exit.is_none(), goes_on, "{name} {others}");
+    }
+}
+
+#[test]
+fn all_hear_who_came_and_who_left() {
+    let mut room = Room::new(Some("work"));
+    assert_eq!(room.bar(1), "");
+    room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    assert_eq!(room.bar(1), "rove: 198.51.100.2 has attached too. [To quit: Ctrl-^ .]");
+    assert_eq!(room.bar(2), "", "whoever comes knows");
+    room.run(Duration::from_secs(11));
+    assert_eq!(room.bar(1), "");
+    room.type_keys(2, b"\x1e.");
+    room.run(ms(500));
+    assert_eq!(room.bar(1), "rove: 198.51.100.2 has left. [To quit: Ctrl-^ .]");
+    assert_eq!(room.exit, None, "another is there");
+    room.type_keys(1, b"\x1e.");
+    room.run(ms(500));
+    assert!(room.exit.is_some_and(|exit| exit.clean));
+}
+
+#[test]
+fn a_session_is_taken_over_once_the_new_client_is_heard() {
+    let mut room = Room::new(Some("work"));
+    room.join(2, size(24, 80), Rights::Type, Others::Leave).unwrap();
+    room.seat(2).is_cut = true;
+    room.run(ms(2000));
+    assert_eq!(room.seat(1).exit, None, "nobody has come yet");
+    room.seat(2).is_cut = false;
+    room.run(ms(5000));
+    let exit = room.seat(1).exit.unwrap();
+    assert_eq!((exit.cause, exit.status), (Cause::PeerLeft, None));
+    let session = room.seat(1).client.view().session().unwrap();
+    assert_eq!((session.ended, &*session.who), (Some(LetGo::TakenOver), "198.51.100.2"));
+    room.type_keys(2, b"mine");
+    room.run(ms(500));
+    assert_eq!((room.read.as_slice(), room.exit), (b"mine".as_slice(), None));
+    assert_eq!(room.server.viewers().count(), 1);
+}
+
+#[test]
+fn who_only_looks_neither_types_nor_decides_on_the_size() {
+    let mut room = Room::new(Some("work"));
+    room.join(2, size(50, 200), Rights::Look, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.type_keys(2, b"let me");
+    room.run(ms(500));
+    room.type_keys(1, b"in charge");
+    room.run(ms(500));
+    assert_eq!(room.read, b"in charge");
+    assert_eq!(room.server.screen().size(), size(24, 80));
+    room.check_screens(&[1, 2]);
+    // A client that does not heed what it is told, too.
+    let mut room = Room::new(Some("work"));
+    room.join(2, size(50, 200), Rights::Look, Others::Stay).unwrap();
+    room.type_keys(2, b"before it is told");
+    room.run(ms(500));
+    assert_eq!(room.read, b"");
+}
+
+/// What one user types does not end up in what another pastes.
+#[test]
+fn a_paste_stays_whole() {
+    let mut room = Room::new(Some("work"));
+    room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.type_keys(1, b"\x1b[200~past");
+    room.run(ms(300));
+    room.type_keys(2, b"typed");
+    room.run(ms(300));
+    assert_eq!(room.read, b"\x1b[200~past");
+    room.type_keys(1, b"ed\x1b[201~");
+    room.run(ms(300));
+    assert_eq!(room.read, b"\x1b[200~pasted\x1b[201~typed");
+    // The end of this one never comes.
+    room.type_keys(2, b"\x1b[200~lost");
+    room.run(ms(300));
+    room.type_keys(1, b"!");
+    room.run(ms(900));
+    assert!(room.read.ends_with(b"lost"));
+    room.run(ms(300));
+    assert!(room.read.ends_with(b"lost!"));
+}
+
+#[test]
+fn a_ninth_client_takes_the_place_of_one_that_is_away() {
+    let mut room = Room::new(Some("work"));
+    for number in 2..=VIEWERS_MAX as u32 {
+        room.join(number, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    }
+    room.run(ms(500));
+    assert_eq!(room.join(9, size(24, 80), Rights::Type, Others::Stay), Err(Full));
+    room.seat(3).is_cut = true;
+    room.run(Duration::from_secs(60));
+    room.join(9, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.seat(3).is_cut = false;
+    room.type_keys(3, b"gone");
+    room.type_keys(9, b"here");
+    room.run(Duration::from_secs(20));
+    assert_eq!(room.read, b"here");
+    room.check_screens(&[1, 2, 9]);
+}
+
+#[test]
+fn a_client_that_never_comes_changes_nothing() {
+    let mut room = Room::new(Some("work"));
+    room.join(2, size(24, 80), Rights::Type, Others::Leave).unwrap();
+    room.seat(2).is_cut = true;
+    room.run(Duration::from_secs(70));
+    assert_eq!(room.server.viewers().count(), 1);
+    room.type_keys(1, b"\x1ed");
+    room.run(ms(500));
+    room.join(3, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.seat(3).is_cut = true;
+    room.run(Duration::from_secs(70));
+    assert_eq!((room.server.viewers().count(), room.exit), (0, None));
+}
+
+/// Its client sleeps when the program ends, and is told how when it wakes up.
+#[test]
+fn the_end_of_the_program_waits_for_a_client_that_sleeps() {
+    let mut room = Room::new(Some("1"));
+    room.seat(1).is_cut = true;
+    room.run(Duration::from_secs(60));
+    room.server.handle_output(room.now, b"the last words");
+    room.server.child_exited(room.now, 7);
+    room.run(Duration::from_secs(3600));
+    assert_eq!((room.exit, room.seat(1).exit), (None, None));
+    room.seat(1).is_cut = false;
+    room.run(Duration::from_secs(20));
+    assert_eq!(room.seat(1).exit.map(|exit| (exit.clean, exit.status)), Some((true, Some(7))));
+    assert!(room.seat(1).client.view().screen().row_text(0).starts_with("the last words"));
+    assert!(room.exit.is_some_and(|exit| exit.clean));
+}
+
+#[test]
+fn the_status_of_a_program_that_ended_alone_is_there_for_the_next_client() {
+    let mut room = Room::new(Some("build"));
+    room.type_keys(1, b"\x1ed");
+    room.run(ms(500));
+    room.server.handle_output(room.now, b"done");
+    room.server.child_exited(room.now, 3);
+    room.run(Duration::from_secs(3600));
+    assert_eq!(room.exit, None);
+    room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(Duration::from_secs(2));
+    assert_eq!(room.seat(2).exit.and_then(|exit| exit.status), Some(3));
+    assert!(room.seat(2).client.view().screen().row_text(0).starts_with("done"));
+    assert!(room.exit.is_some());
+}
+
+/// A user who has quit is not kept by a client of theirs that was killed before.
+#[test]
+fn a_client_that_is_gone_keeps_nothing() {
+    let mut room = Room::new(Some("1"));
+    room.seat(1).is_cut = true;
+    room.run(Duration::from_secs(60));
+    room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.type_keys(2, b"\x1e.");
+    room.run(ms(500));
+    assert!(room.exit.is_some());
+}
+
+#[test]
+fn a_client_that_was_away_for_a_day_is_forgotten_while_another_is_there() {
+    let mut room = Room::new(Some("work"));
+    room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.seat(1).is_cut = true;
+    room.run(Duration::from_secs(23 * 3600));
+    assert_eq!(room.server.viewers().count(), 2);
+    room.run(Duration::from_secs(2 * 3600));
+    assert_eq!(room.server.viewers().count(), 1);
+    // Alone it could come back whenever it likes.
+    room.seat(2).is_cut = true;
+    room.run(Duration::from_secs(72 * 3600));
+    room.seat(2).is_cut = false;
+    room.type_keys(2, b"back");
+    room.run(Duration::from_secs(30));
+    assert_eq!(room.read, b"back");
+    assert_eq!(room.server.peer(), Some(address_of(2)));
+}
