@@ -14,6 +14,7 @@ mod paint;
 mod partial;
 mod queries;
 mod scrollback;
+mod ways_out;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -237,6 +238,9 @@ impl Client {
                 Step::Repaint => self.painter.forget(),
                 Step::Help => self.bar.help(self.connection.endpoint().remote().session()),
                 Step::Detach(escape) => self.detach(now, escape),
+                Step::HelpStuck => {
+                    self.bar.help_stuck(self.connection.endpoint().remote().session())
+                }
                 Step::Suspend => self.events.push(Event::Suspend),
                 Step::Quit => self.close(now, Cause::Quit),
             }
@@ -266,39 +270,6 @@ impl Client {
         self.predictor.reset();
         self.held_size = Some(size);
         self.send_size(now);
-    }
-
-    /// Leaves the session, which goes on, as far as the server can do without a client.
-    fn detach(&mut self, now: Time, escape: u8) {
-        if self.can_detach() {
-            self.leave(now, Cause::Detached);
-        } else if self.peer == Peer::Rove {
-            let text = "The server there cannot keep a session without its client.";
-            self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));
-        } else {
-            self.send(now, &[escape, b'd']);
-        }
-    }
-
-    fn leave(&mut self, now: Time, cause: Cause) {
-        self.connection.update(now, Input::push_leaving);
-        self.close(now, cause);
-    }
-
-    /// Whether the session can go on without this client.
-    pub fn can_detach(&self) -> bool {
-        self.view().session().is_some_and(|session| session.can_detach)
-    }
-
-    /// The terminal is gone (SIGHUP), or the user's input has come to its end. That ends the session, so that nobody
-    /// leaves a shell behind by closing a window, unless it has a name of the user's or others are in it.
-    pub fn handle_hangup(&mut self, now: Time, cause: Cause) {
-        let session = self.view().session();
-        let goes_on = session.is_some_and(|it| it.can_detach && (it.is_named() || it.others > 0));
-        match goes_on && self.connection.is_open() {
-            true => self.leave(now, Cause::Detached),
-            false => self.close(now, cause),
-        }
     }
 
     /// SIGTERM, SIGINT, SIGHUP or SIGPIPE came: ends the session. A second request to end it, of any kind,
@@ -453,6 +424,7 @@ impl Client {
 
     /// Does what has become due by itself.
     fn tick(&mut self, now: Time) {
+        self.note_silence(now);
         let typed = self.queries.tick(now);
         self.handle_typed(now, &typed);
         // An escape that was held as the beginning of an answer is not held again as that of a key.

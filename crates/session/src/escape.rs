@@ -61,6 +61,7 @@ const CONTROL: u8 = 0x40;
 pub struct Filter {
     key: Option<u8>,
     state: EscapeState,
+    server: ServerState,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,6 +71,17 @@ enum EscapeState {
     WithinLine,
     /// After the escape key.
     Command,
+    /// After Enter and `~`, while the server is silent.
+    Stuck,
+}
+
+/// Whether the server answers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ServerState {
+    /// It does, or nothing says that it does not.
+    Answers,
+    /// The user is told that it does not.
+    Silent,
 }
 
 /// What one typed octet asks for.
@@ -79,6 +91,8 @@ pub enum Action {
     Send,
     /// Nothing to send yet: show the commands.
     Help,
+    /// Nothing to send yet: show the way out of a session that stands still.
+    HelpStuck,
     /// End the session.
     Quit,
     /// Leave the session, which goes on; where there is no such thing, send this octet, the escape key, and then the
@@ -95,14 +109,48 @@ pub enum Action {
 impl Filter {
     /// A filter at the start of a session; that is no line start yet.
     pub fn new(escape: Escape) -> Self {
-        Self { key: escape.key(), state: EscapeState::WithinLine }
+        let (state, server) = (EscapeState::WithinLine, ServerState::Answers);
+        Self { key: escape.key(), state, server }
+    }
+
+    /// The server answers, or does not any more. While it is silent, `~.` after Enter ends the session, as in ssh, and `~d`
+    /// leaves it: nobody who is stuck has to know our key. While it answers these keys are the program's, which may be an ssh. Who has
+    /// chosen a key, or none, knows it. Returns what was held and is to be sent after all.
+    pub(crate) fn set_server(&mut self, server: ServerState) -> Option<u8> {
+        self.server = server;
+        match server {
+            ServerState::Answers => self.unhold(),
+            ServerState::Silent => None,
+        }
+    }
+
+    /// Whether the server answers, as last said.
+    pub(crate) fn server(&self) -> ServerState {
+        self.server
+    }
+
+    /// The held octet to send before `octet`, which ends no command.
+    pub(crate) fn unhold_before(&mut self, octet: u8) -> Option<u8> {
+        if matches!(octet, b'.' | b'd') { None } else { self.unhold() }
+    }
+
+    fn unhold(&mut self) -> Option<u8> {
+        if self.state != EscapeState::Stuck {
+            return None;
+        }
+        self.state = EscapeState::WithinLine;
+        Some(SSH_KEY)
     }
 
     /// Something came that no command is made of: a function key, pasted text. Returns the escape key if it
     /// was typed before and is to be sent after all.
     pub fn pass(&mut self) -> Option<u8> {
         let state = core::mem::replace(&mut self.state, EscapeState::WithinLine);
-        self.key.filter(|_| state == EscapeState::Command)
+        match state {
+            EscapeState::Command => self.key,
+            EscapeState::Stuck => Some(SSH_KEY),
+            EscapeState::LineStart | EscapeState::WithinLine => None,
+        }
     }
 
     /// Takes the next octet typed.
@@ -113,6 +161,16 @@ impl Filter {
             _ => EscapeState::WithinLine,
         };
         let Some(key) = self.key else { return Action::Send };
+        match (state, octet) {
+            (EscapeState::Stuck, b'.') => return Action::Quit,
+            (EscapeState::Stuck, b'd') => return Action::Detach(SSH_KEY),
+            _ => {}
+        }
+        let is_stuck = self.server == ServerState::Silent && key == DEFAULT_KEY;
+        if is_stuck && state == EscapeState::LineStart && octet == SSH_KEY {
+            self.state = EscapeState::Stuck;
+            return Action::HelpStuck;
+        }
         if state != EscapeState::Command {
             let is_printable = (0x20..0x7f).contains(&key);
             if octet != key || (is_printable && state != EscapeState::LineStart) {
@@ -133,6 +191,9 @@ impl Filter {
 
 const CTRL_Z: u8 = 0x1a;
 
+/// What ssh's own commands begin with.
+const SSH_KEY: u8 = b'~';
+
 /// Whether `octet`, typed after the escape key, stands for the escape key itself. After Ctrl-^ that is
 /// `^`; a letter counts in both cases.
 fn is_pass_key(key: u8, octet: u8) -> bool {
@@ -150,12 +211,19 @@ mod tests {
 
     /// Types `keys` and writes down what comes of it: octets sent, and `<q>`, `<z>`, `<h>`.
     fn check(setting: &[u8], keys: &[u8], expected: &[u8]) {
+        check_with(ServerState::Answers, setting, keys, expected);
+    }
+
+    fn check_with(server: ServerState, setting: &[u8], keys: &[u8], expected: &[u8]) {
         let mut filter = Filter::new(Escape::from_setting(setting));
+        assert_eq!(filter.set_server(server), None);
         let mut done = Vec::new();
         for &octet in keys {
+            done.extend(filter.unhold_before(octet));
             match filter.next(octet) {
                 Action::Send => done.push(octet),
                 Action::Help => done.extend(b"<h>"),
+                Action::HelpStuck => done.extend(b"<s>"),
                 Action::Quit => done.extend(b"<q>"),
                 Action::Detach(_) => done.extend(b"<d>"),
                 Action::Suspend => done.extend(b"<z>"),
@@ -189,6 +257,40 @@ mod tests {
         ] {
             check(setting, keys, expected);
         }
+    }
+
+    /// ssh's own way out of a session that stands still, which is the program's while it does not.
+    #[test]
+    fn ways_out_while_nothing_answers() {
+        let default = b"too long".as_slice();
+        for (server, setting, keys, expected) in [
+            (ServerState::Answers, default, b"\r~.".as_slice(), b"\r~.".as_slice()),
+            (ServerState::Silent, default, b"\r~.", b"\r<s><q>"),
+            (ServerState::Silent, default, b"\r~d", b"\r<s><d>"),
+            (ServerState::Answers, default, b"\r~d", b"\r~d"),
+            (ServerState::Silent, default, b"~.", b"~."),
+            (ServerState::Silent, default, b"a~.", b"a~."),
+            (ServerState::Silent, default, b"\r~x~.", b"\r<s>~x~."),
+            (ServerState::Silent, default, b"\r~~.", b"\r<s>~~."),
+            (ServerState::Silent, default, b"\r~\r~.", b"\r<s>~\r<s><q>"),
+            (ServerState::Silent, default, b"\r~\x1e.", b"\r<s>~<h><q>"),
+            (ServerState::Silent, b"", b"\r~.", b"\r~."),
+            (ServerState::Silent, b"\x01", b"\r~.", b"\r~."),
+            (ServerState::Silent, b"~", b"\r~.", b"\r<h><q>"),
+        ] {
+            check_with(server, setting, keys, expected);
+        }
+        let mut filter = Filter::new(Escape::Default);
+        filter.set_server(ServerState::Silent);
+        filter.next(b'\r');
+        filter.next(b'~');
+        assert_eq!(filter.set_server(ServerState::Answers), Some(b'~'));
+        assert_eq!((filter.unhold_before(b'.'), filter.next(b'.')), (None, Action::Send));
+        let mut filter = Filter::new(Escape::Default);
+        filter.set_server(ServerState::Silent);
+        filter.next(b'\r');
+        filter.next(b'~');
+        assert_eq!((filter.pass(), filter.pass()), (Some(b'~'), None));
     }
 
     #[test]

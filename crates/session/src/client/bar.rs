@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use rove_ssp::Time;
 
-use crate::escape::{Escape, pass_key};
+use crate::escape::{Escape, ServerState, pass_key};
 use crate::exit::Cause;
 use crate::session_info::SessionInfo;
 
@@ -170,6 +170,20 @@ impl StatusBar {
             "Commands: Ctrl-Z suspends, {detach}\".\" quits, \"{pass}\" gives literal {key}"
         );
         self.say(text, Lifetime::UntilCleared);
+    }
+
+    /// Shows the way out of a session that stands still, until [`clear_help`](Self::clear_help).
+    pub fn help_stuck(&mut self, session: Option<&SessionInfo>) {
+        let detach = if session.is_some_and(|it| it.can_detach) { ", ~d detaches" } else { "" };
+        self.say(format!("~. quits{detach}, anything else is sent"), Lifetime::UntilCleared);
+    }
+
+    /// Whether the user is told that the server does not answer.
+    pub(crate) fn server(&self, now: Time) -> ServerState {
+        match self.silence_at(now) {
+            Some(_) => ServerState::Silent,
+            None => ServerState::Answers,
+        }
     }
 
     /// Takes the commands away again.

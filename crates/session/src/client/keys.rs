@@ -9,7 +9,7 @@ use core::time::Duration;
 use rove_ssp::Time;
 use rove_term::{Keyboard, KeyboardProtocol, Typed};
 
-use crate::escape::{Action, Escape, Filter};
+use crate::escape::{Action, Escape, Filter, ServerState};
 
 /// How long a lone escape may be the beginning of a sequence: no longer than a person notices.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
@@ -53,6 +53,8 @@ pub(crate) enum Step {
     Repaint,
     /// Show the commands.
     Help,
+    /// Show the way out while nothing answers.
+    HelpStuck,
     /// End the session.
     Quit,
     /// Leave the session, which goes on; else send this octet, the escape key, and then the key.
@@ -137,6 +139,18 @@ impl KeyInput {
         self.read_at = now;
     }
 
+    /// The server answers, or does not any more.
+    pub(crate) fn set_server(&mut self, server: ServerState, manner: &KeyboardProtocol) {
+        if let Some(held) = self.filter.set_server(server) {
+            self.taken.write_escape(held, manner);
+        }
+    }
+
+    /// Whether it answers, as last said.
+    pub(crate) fn server(&self) -> ServerState {
+        self.filter.server()
+    }
+
     /// The rest of what is held will not come.
     pub(crate) fn release(&mut self, manner: &KeyboardProtocol) {
         let Self { filter, keyboard, taken, .. } = self;
@@ -172,16 +186,27 @@ impl Taken {
         match typed {
             Typed::Octets(octets) => {
                 for octet in octets {
-                    let action = filter.next(*octet);
-                    self.act(action, *octet, &[*octet], manner);
+                    self.take_octet(*octet, &[*octet], filter, manner);
                 }
             }
-            Typed::Key { plain: &[octet], sent } => {
-                let action = filter.next(octet);
-                self.act(action, octet, sent, manner);
-            }
+            Typed::Key { plain: &[octet], sent } => self.take_octet(octet, sent, filter, manner),
             typed => self.take_pasted(typed, filter, manner),
         }
+    }
+
+    /// Takes a key whose octets for the program are `sent`.
+    fn take_octet(
+        &mut self,
+        octet: u8,
+        sent: &[u8],
+        filter: &mut Filter,
+        manner: &KeyboardProtocol,
+    ) {
+        if let Some(held) = filter.unhold_before(octet) {
+            self.write_escape(held, manner);
+        }
+        let action = filter.next(octet);
+        self.act(action, octet, sent, manner);
     }
 
     /// The same for octets that look like keys and were pasted.
@@ -222,6 +247,7 @@ impl Taken {
             }
             Action::Help => self.step(Step::Help),
             Action::Detach(escape) => self.step(Step::Detach(escape)),
+            Action::HelpStuck => self.step(Step::HelpStuck),
             Action::Suspend => self.step(Step::Suspend),
             Action::Quit => self.step(Step::Quit),
         }
@@ -265,6 +291,7 @@ mod tests {
             Step::Untyped(octets) => format!("({})", text(octets)),
             Step::Repaint => "<l>".to_owned(),
             Step::Help => "<h>".to_owned(),
+            Step::HelpStuck => "<s>".to_owned(),
             Step::Quit => "<q>".to_owned(),
             Step::Detach(_) => "<d>".to_owned(),
             Step::Suspend => "<z>".to_owned(),

@@ -1,0 +1,53 @@
+//! The ways out of a session: by a key, by the end of the terminal, and while nothing answers.
+
+use rove_ssp::Time;
+
+use crate::client::bar::{Lifetime, WARNING_STAYS};
+use crate::client::{Cause, Client};
+use crate::input::Input;
+use crate::view::Peer;
+
+impl Client {
+    /// Leaves the session, which goes on, as far as the server can do without a client.
+    pub(super) fn detach(&mut self, now: Time, escape: u8) {
+        if self.can_detach() {
+            self.leave(now, Cause::Detached);
+        } else if self.peer == Peer::Rove {
+            let text = "The server there cannot keep a session without its client.";
+            self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));
+        } else {
+            self.send(now, &[escape, b'd']);
+        }
+    }
+
+    fn leave(&mut self, now: Time, cause: Cause) {
+        self.connection.update(now, Input::push_leaving);
+        self.close(now, cause);
+    }
+
+    /// Whether the session can go on without this client.
+    pub fn can_detach(&self) -> bool {
+        self.view().session().is_some_and(|session| session.can_detach)
+    }
+
+    /// The terminal is gone (SIGHUP), or the user's input has come to its end. That ends the session, so that nobody
+    /// leaves a shell behind by closing a window, unless it has a name of the user's or others are in it.
+    pub fn handle_hangup(&mut self, now: Time, cause: Cause) {
+        let session = self.view().session();
+        let goes_on = session.is_some_and(|it| it.can_detach && (it.is_named() || it.others > 0));
+        match goes_on && self.connection.is_open() {
+            true => self.leave(now, Cause::Detached),
+            false => self.close(now, cause),
+        }
+    }
+
+    /// Keys mean something else while the bar says that nothing answers.
+    pub(super) fn note_silence(&mut self, now: Time) {
+        let server = self.bar.server(now);
+        if server != self.typing.server() {
+            let protocol = self.keyboard_protocol();
+            self.typing.set_server(server, &protocol);
+            self.take_typed(now);
+        }
+    }
+}
