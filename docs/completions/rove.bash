@@ -25,6 +25,9 @@ _rove() {
             rove,help)
                 cmd="rove__subcmd__help"
                 ;;
+            rove,install)
+                cmd="rove__subcmd__install"
+                ;;
             *)
                 ;;
         esac
@@ -32,7 +35,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp exec help"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp exec install help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -372,12 +375,99 @@ _rove() {
             return 0
             ;;
         rove__subcmd__help)
-            opts="-h --help rove cp exec server config"
+            opts="-h --help rove cp exec install server config"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        rove__subcmd__install)
+            opts="-v -q -4 -6 -p -l -i -J -F -o -t -h -V --from --to --force --print-sum --ssh --family --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ssh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --family)
+                    COMPREPLY=($(compgen -W "inet inet6 all prefer-inet prefer-inet6" -- "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -J)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

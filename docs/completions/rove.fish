@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite no-init init no-clipboard metered v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
+    string join \n predict= a n predict-overwrite no-init init no-clipboard metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -58,6 +58,7 @@ complete -c rove -n "__fish_rove_needs_command" -l no-init -d 'Stay on the termi
 complete -c rove -n "__fish_rove_needs_command" -l init -d 'Take the terminal\'s alternate screen for the whole session'
 complete -c rove -n "__fish_rove_needs_command" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
 complete -c rove -n "__fish_rove_needs_command" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
+complete -c rove -n "__fish_rove_needs_command" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
 complete -c rove -n "__fish_rove_needs_command" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -n "__fish_rove_needs_command" -s q -d 'Tell only of failures; ssh is told too'
 complete -c rove -n "__fish_rove_needs_command" -s g -d 'Let other machines connect to ports of -L and -D that name no address'
@@ -76,6 +77,7 @@ complete -c rove -n "__fish_rove_needs_command" -s h -l help -d 'Print help (see
 complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
 complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
+complete -c rove -n "__fish_rove_needs_command" -a "install" -d 'Copy a rove to a host, for its sessions. It needs no root there, and asks nothing'
 complete -c rove -n "__fish_rove_needs_command" -a "help" -d 'Show the manual of rove or of one of its commands'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l links -d 'Which symbolic links in directories are made where they go: those that stay inside the directory that is copied, or all. Others are told as failures' -r -f -a "inside\t'Those that cannot lead out of the directory that is copied'
 all\t'All, also absolute ones and those that climb above it'"
@@ -166,6 +168,29 @@ complete -c rove -n "__fish_rove_using_subcommand exec" -s k
 complete -c rove -n "__fish_rove_using_subcommand exec" -s x -d 'Nothing of the window system is forwarded anyway'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_using_subcommand install" -l from -d 'The program to copy, instead of this one or the package\'s for the host\'s machine' -r -F
+complete -c rove -n "__fish_rove_using_subcommand install" -l to -d 'The directory for programs there, if they may not run below the home; ~/.local/bin/rove leads to it' -r
+complete -c rove -n "__fish_rove_using_subcommand install" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand install" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand install" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand install" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand install" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand install" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand install" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand install" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand install" -l force -d 'Replace a rove there that is newer, or that somebody else put there'
+complete -c rove -n "__fish_rove_using_subcommand install" -l print-sum -d 'What a copy says of itself where no other program makes such sums'
+complete -c rove -n "__fish_rove_using_subcommand install" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand install" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand install" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand install" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand install" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand install" -s h -l help -d 'Print help'
+complete -c rove -n "__fish_rove_using_subcommand install" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_using_subcommand help" -s h -l help -d 'Print help'
 
 complete -c rove -n "test (count (commandline -opc)) -eq 1" -f -a "(__fish_print_hostnames)"

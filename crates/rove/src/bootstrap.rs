@@ -8,7 +8,8 @@ pub(crate) mod nonce;
 mod answer;
 mod request;
 
+pub(crate) use answer::Facts;
 pub(crate) use answer::Reply;
 pub use answer::{Answer, Reader, Refusal, Wire};
 pub use request::{Bind, CostProfile, Ports, Purpose, Request, Server};
-pub(crate) use request::{program_line, version_line};
+pub(crate) use request::{DECODE, SEARCHED, program_line, sh, version_line};

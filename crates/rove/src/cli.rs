@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod exec;
 mod forward;
 pub(crate) mod help;
+pub(crate) mod install;
 mod login;
 pub(crate) mod mosh_client;
 mod order;
@@ -29,6 +30,7 @@ use self::config::HostConfig;
 use self::environment::{display_variable, either, entry, escape_variable};
 pub(crate) use self::environment::{editing_variable, terminal, variable, variable_os};
 use self::forward::ForwardArgs;
+use self::install::Asking;
 use self::order::Ordered;
 pub(crate) use self::subcommand::{Subcommand, subcommand};
 use self::words::{RoveArgs, SessionArgs, not_yet, print};
@@ -46,7 +48,7 @@ use crate::runtime::{in_runtime, run, runtime};
 use crate::services::forward::apart::Serving;
 use crate::services::forward::wishes::Ready;
 use crate::services::silence;
-use crate::ssh::{Login, Reached};
+use crate::ssh::{Found, Login, Reached};
 use crate::trace::Trace;
 
 /// The command as clap knows it, for completions and tests.
@@ -55,6 +57,7 @@ pub fn command() -> clap::Command {
     RoveArgs::command()
         .subcommand(copy)
         .subcommand(exec::command().name("exec"))
+        .subcommand(install::command().name("install"))
         .subcommand(help::command())
 }
 
@@ -91,11 +94,19 @@ pub(crate) fn rove(words: &[OsString], manner: Manner) -> ExitCode {
 
 /// Runs a session with a shell, and the forwardings beside it.
 fn shell(clock: Clock, words: RoveArgs, again: &Again, trace: &Trace) -> Result<ExitCode, Failure> {
-    let (mut login, settings, forward) = plan(words, again, trace)?;
+    let (mut login, settings, forward, asking) = plan(words, again, trace)?;
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
-        let found = login.start(trace).await?;
+        let found = match login.search(trace).await? {
+            Found::Server(reached) => reached,
+            Found::None { path, facts } => {
+                match install::offer(&login, &path, &facts, asking, trace).await? {
+                    true => login.again()?.start(trace).await?,
+                    false => return Err(login.missing(&path, &facts)),
+                }
+            }
+        };
         let beside = match ready.is_empty() {
             true => None,
             false => forwarding(ready, &found, &login.host, trace)?,
@@ -185,7 +196,7 @@ fn plan(
     words: RoveArgs,
     again: &Again,
     trace: &Trace,
-) -> Result<(Login, Settings, ForwardArgs), Failure> {
+) -> Result<(Login, Settings, ForwardArgs, Asking), Failure> {
     let own = HostConfig::of_user(&words.host)?;
     let settings = settings(&words, &own, again, trace)?;
     let mut login = words.login(&own)?;
@@ -193,7 +204,12 @@ fn plan(
     login.meant = subcommand::meant(again.ordered());
     login.request.command = request_command(words.command, again.ordered().is_program);
     login.request.tariff = settings.tariff;
-    Ok((login, settings, words.forward))
+    let declines = words.session.no_install || words.session.tell.is_quiet();
+    let asking = match declines || own.install == Some(false) {
+        true => Asking::Refused,
+        false => Asking::Allowed,
+    };
+    Ok((login, settings, words.forward, asking))
 }
 
 impl RoveArgs {
@@ -239,17 +255,7 @@ fn settings(
     }
     let term = variable("TERM").unwrap_or_default();
     match term.as_str() {
-        "dumb" => {
-            return Err(Failure::new(
-                "TERM=dumb says that this terminal cannot move its cursor",
-                format!(
-                    "A session that only prints: {}\n      If it can, set TERM to what it is: \
-                     TERM=xterm-256color {}",
-                    again.exec(&exec::command(), "-t"),
-                    again.line(),
-                ),
-            ));
-        }
+        "dumb" => return Err(cannot_move(again)),
         "" => trace.note(format_args!(
             "TERM is not set, so little is asked of this terminal; say what it is: \
              TERM=xterm-256color {}",
@@ -303,4 +309,16 @@ fn settings(
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },
     })
+}
+
+fn cannot_move(again: &Again) -> Failure {
+    Failure::new(
+        "TERM=dumb says that this terminal cannot move its cursor",
+        format!(
+            "A session that only prints: {}\n      If it can, set TERM to what it is: \
+             TERM=xterm-256color {}",
+            again.exec(&exec::command(), "-t"),
+            again.line(),
+        ),
+    )
 }

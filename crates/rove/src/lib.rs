@@ -9,6 +9,7 @@ mod client;
 mod copy;
 mod driver;
 mod failure;
+mod install;
 mod net;
 mod notice;
 mod os;

@@ -33,6 +33,7 @@ fn rove(words: &[OsString]) -> ExitCode {
     match command {
         Subcommand::Server => server::main(Program::Rove, &words),
         Subcommand::Copy => cli::copy::main(&words),
+        Subcommand::Install => cli::install::main(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::Help => cli::help::main(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::Exec => cli::exec::main(&words).unwrap_or_else(|failure| fail(&failure)),
     }

@@ -30,6 +30,11 @@ impl Hosts {
         Some(Hosts { file: state.join("rove/hosts") })
     }
 
+    /// The hosts to which the user wants no server copied, in a file beside.
+    pub fn declined(&self) -> Hosts {
+        Hosts { file: self.file.with_file_name("declined") }
+    }
+
     /// The file that has them.
     pub fn file(&self) -> &Path {
         &self.file
@@ -57,7 +62,7 @@ impl Hosts {
         let directory = self.file.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         // Whole or not at all, and of two at once the later one.
-        let fresh = directory.join(format!("hosts.{}", std::process::id()));
+        let fresh = self.file.with_extension(std::process::id().to_string());
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         file.write_all((lines.join("\n") + "\n").as_bytes())?;

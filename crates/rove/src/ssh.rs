@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,11 +28,12 @@ use zeroize::Zeroizing;
 pub use candidates::{Candidates, Family};
 pub(crate) use report::SshConfigError;
 
-use crate::bootstrap::{self, Answer, Reader, Refusal, Reply, Request};
+use crate::bootstrap::{self, Answer, Facts, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
 use crate::os;
 use crate::os::locked::within;
 use crate::os::lookup;
+use crate::printable::printable;
 use crate::seen_hosts::Hosts;
 use crate::trace::Trace;
 
@@ -130,6 +131,20 @@ pub struct Reached {
     pub warning: Option<String>,
 }
 
+/// What there is on the host.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A server.
+    Server(Reached),
+    /// None in this PATH.
+    None {
+        /// The directories searched, separated by colons.
+        path: String,
+        /// Other lines about the host.
+        facts: Facts,
+    },
+}
+
 /// A session's wire and its secrets.
 #[derive(Debug)]
 pub enum Secret {
@@ -171,6 +186,14 @@ impl Login {
 
     /// Runs ssh until the server has answered.
     pub async fn start(&self, trace: &Trace) -> Result<Reached, Failure> {
+        match self.search(trace).await? {
+            Found::Server(reached) => Ok(reached),
+            Found::None { path, facts } => Err(self.missing(&path, &facts)),
+        }
+    }
+
+    /// The same, but a host without any server is no failure.
+    pub(crate) async fn search(&self, trace: &Trace) -> Result<Found, Failure> {
         let lookup = tokio::spawn(lookup(self.clone()));
         let pair = self.key_pair()?;
         let result = self.converse(pair.as_ref().map(KeyPair::public), trace).await;
@@ -183,10 +206,10 @@ impl Login {
                 (Peer::Rove, port, self.secret(wire, pair)?, addresses)
             }
             Answer::Stock { port, key } => (Peer::Stock, port, Secret::Mosh(key), Vec::new()),
-            Answer::Missing { path } => return Err(self.missing(&path)),
+            Answer::Missing { path } => return Ok(Found::None { path, facts: reply.facts }),
         };
         if self.wires == Wires::Native && matches!(secret, Secret::Mosh(_)) {
-            return Err(self.only_mosh(kind));
+            return Err(self.only_mosh(kind, &reply.facts));
         }
         let warning = self.compare(&secret, trace);
         let gather =
@@ -195,21 +218,33 @@ impl Login {
         let named = self.named_addresses(lookup, wait, trace).await;
         let candidates = gather(named).ok_or_else(|| self.unresolved())?;
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
-        let (host, at) = (&self.host, candidates.addresses[0]);
-        match kind {
-            // In the place of ssh or scp, which say nothing of how.
-            Peer::Rove if self.instead.is_some() => {
-                trace.step(format_args!("{host} runs rove; going on by UDP with {at}"));
-            }
-            Peer::Rove => trace.note(format_args!("{host} runs rove; going on by UDP with {at}")),
-            Peer::Stock => {
-                trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"))
-            }
-        }
+        self.tell(kind, candidates.addresses[0], &reply.facts, trace);
         if let Some(warning) = &warning {
             trace.note(format_args!("{warning}; --native refuses that"));
         }
-        Ok(Reached { kind, secret, candidates, warning })
+        Ok(Found::Server(Reached { kind, secret, candidates, warning }))
+    }
+
+    /// Says which server it is. All is well with a rove, so that only `-v` tells of it.
+    fn tell(&self, kind: Peer, at: SocketAddr, facts: &Facts, trace: &Trace) {
+        let host = &self.host;
+        match (kind, self.broken(facts)) {
+            (Peer::Rove, _) => {
+                let version = facts.get("FOUND").unwrap_or("rove");
+                let (version, own) = (printable(version.as_bytes(), 40), env!("CARGO_PKG_VERSION"));
+                trace.step(format_args!("{host} runs {version}, this is rove {own}"));
+                trace.step(format_args!("going on by UDP with {at}"));
+            }
+            (Peer::Stock, Some(broken)) => {
+                let line = self.install_line(&[]);
+                trace.note(format_args!(
+                    "{broken}; going on with mosh-server. A static one: {line}"
+                ));
+            }
+            (Peer::Stock, None) => {
+                trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"));
+            }
+        }
     }
 
     /// Remembers a host that speaks the native wire, and says so if one does not any more, unless the mosh
@@ -299,9 +334,8 @@ impl Login {
                 Ok(reply)
             }
             Ok(None) => {
-                let ended = clock::within(LEFTOVER_WAIT, child.wait()).await;
-                let _ = child.start_kill();
-                Err(self.silent(&reader, ended.ok().and_then(Result::ok)))
+                let ended = no_answer(&mut child).await;
+                Err(self.silent(&reader, ended))
             }
             Err(refusal) => {
                 let _ = child.start_kill();
@@ -312,7 +346,11 @@ impl Login {
 
     /// What logs in; `report` is what ssh's configuration comes to.
     pub fn command(&self, key: Option<PublicKeyOctets>, report: &str) -> Command {
-        let remote = Request { key, ..self.request.clone() }.remote_command();
+        self.remote(&Request { key, ..self.request.clone() }.remote_command(), report)
+    }
+
+    /// What runs a line there.
+    pub(crate) fn remote(&self, remote: &str, report: &str) -> Command {
         match &self.via {
             Via::Local => {
                 let mut command = Command::new("/bin/sh");
@@ -361,15 +399,15 @@ impl Login {
 }
 
 /// ssh while it runs.
-struct Conversation<'a> {
-    child: Child,
-    output: ChildStdout,
-    reader: &'a mut Reader,
+pub(crate) struct Conversation<'a> {
+    pub(crate) child: Child,
+    pub(crate) output: ChildStdout,
+    pub(crate) reader: &'a mut Reader,
 }
 
 /// Why reading stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Heard {
+pub(crate) enum Heard {
     /// The awaited lines have come.
     Wanted,
     /// Nothing more will come.
@@ -396,7 +434,10 @@ impl Conversation<'_> {
     }
 
     /// Reads until `wanted` holds, or ssh has ended and all its output is read.
-    async fn listen(&mut self, wanted: fn(&Reader) -> bool) -> Result<Heard, Refusal> {
+    pub(crate) async fn listen(
+        &mut self,
+        wanted: impl Fn(&Reader) -> bool,
+    ) -> Result<Heard, Refusal> {
         let mut running = true;
         let mut buffer = Zeroizing::new([0; 4096]);
         while !wanted(self.reader) {
@@ -412,6 +453,13 @@ impl Conversation<'_> {
         }
         Ok(Heard::Wanted)
     }
+}
+
+/// How ssh has ended that left no answer; it is ended if it has not.
+pub(crate) async fn no_answer(child: &mut Child) -> Option<ExitStatus> {
+    let ended = clock::within(LEFTOVER_WAIT, child.wait()).await;
+    let _ = child.start_kill();
+    ended.ok().and_then(Result::ok)
 }
 
 /// The addresses of the host, by the name that ssh would use.

@@ -54,6 +54,10 @@ pub mod copy {
     }
 }
 
+pub mod install {
+    pub use crate::install::elf::Elf;
+}
+
 pub mod net {
     pub use crate::net::choice::AddressChoice;
 }

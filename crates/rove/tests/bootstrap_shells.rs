@@ -42,19 +42,25 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
     }
 }
 
-/// Runs a remote command as sshd does, by the user's shell, where every server is a script that
-/// prints its words; returns those after the beginning.
+/// A server that prints its name and its words, or its version.
+const PROGRAM: &str = r#"#!/bin/sh
+if test "$1" = --version; then echo "rove 1.2.3"; exit; fi
+printf '%s\0' "$(basename "$0")" "$@"
+"#;
+
+/// Runs a remote command as sshd does, by the user's shell, where every server is such a script;
+/// returns what comes after the beginning.
 fn run(shell: &str, request: &Request, programs: &[&str]) -> Vec<String> {
     let home = tempdir(&format!("{shell}-{}", programs.join("-")));
     let (bin, tools) = (home.join(".local/bin"), home.join("tools"));
     std::fs::create_dir_all(&bin).unwrap();
     std::fs::create_dir_all(&tools).unwrap();
-    for tool in ["sh", "basename", "env", "locale"] {
+    for tool in ["sh", "basename", "env", "locale", "uname"] {
         std::os::unix::fs::symlink(Path::new("/usr/bin").join(tool), tools.join(tool)).unwrap();
     }
     for program in programs {
         let path = bin.join(program);
-        std::fs::write(&path, "#!/bin/sh\nprintf '%s\\0' \"$(basename \"$0\")\" \"$@\"\n").unwrap();
+        std::fs::write(&path, PROGRAM).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&path, mode).unwrap();
     }
@@ -106,7 +112,11 @@ fn every_shell_passes_every_word_on() {
             ),
         ] {
             let words = run(shell, &request(server.clone(), command), programs);
-            let mut expected = vec![name.as_bytes()];
+            let found = format!("ROVE FOUND {} rove 1.2.3\nrove", crate::nonce());
+            let mut expected = match (&server, name) {
+                (Server::Found, "rove") => vec![found.as_bytes()],
+                _ => vec![name.as_bytes()],
+            };
             expected.extend(own.iter().copied());
             expected.extend(common);
             // mosh-server refuses a locale that its host does not have, and this one does not
@@ -129,7 +139,9 @@ fn every_shell_passes_every_word_on() {
 #[test]
 fn a_host_without_servers_says_where_it_looked() {
     let words = run("sh", &request(Server::Found, &[b"x"]), &[]);
-    let line = &words[0];
+    let (host, line) = words[0].split_once("\\n").unwrap();
+    let machine = std::env::consts::ARCH;
+    assert_eq!(host, format!("ROVE HOST {} Linux {machine}", nonce()));
     assert!(line.starts_with(&format!("ROVE NONE {} /", nonce())), "{line}");
     assert!(line.ends_with("/.local/bin:/usr/local/bin:/opt/homebrew/bin\\n"), "{line}");
 }

@@ -69,10 +69,12 @@ fn the_man_pages_have_every_option() {
     let rove = rove::testing::command();
     let copy = rove.find_subcommand("cp").unwrap();
     let exec = rove.find_subcommand("exec").unwrap();
+    let install = rove.find_subcommand("install").unwrap();
     for (page, command, rest) in [
         ("man/rove.1", &rove, None),
         ("man/rove-cp.1", copy, None),
         ("man/rove-exec.1", exec, Some(&rove)),
+        ("man/rove-install.1", install, Some(&rove)),
     ] {
         has_every_option(page, command, rest);
     }
@@ -105,10 +107,11 @@ fn has_every_option(file: &str, command: &clap::Command, elsewhere: Option<&clap
 }
 
 /// The man pages and their sections.
-const MANUAL: [(&str, &str); 5] = [
+const MANUAL: [(&str, &str); 6] = [
     ("rove", "1"),
     ("rove-cp", "1"),
     ("rove-exec", "1"),
+    ("rove-install", "1"),
     ("rove-server", "1"),
     ("rove_config", "5"),
 ];

@@ -26,9 +26,39 @@ const STRAY_CHARS_MAX: usize = 160;
 /// Addresses taken from a server's announcement; more are ignored.
 const ANNOUNCED_MAX: usize = 8;
 
+/// Lines that say one thing each about the host, before the answer or without one: `ROVE <word> <nonce> <text>`.
+const FACTS: [&str; 11] = [
+    "FOUND", "BROKEN", "BECAUSE", "HOST", "LINKED", "THERE", "READY", "FAILED", "FIRST", "ITS",
+    "DONE",
+];
+
+/// What the remote command has said about the host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Facts(Vec<(&'static str, String)>);
+
+impl Facts {
+    /// The text of the line with this word.
+    pub fn get(&self, word: &str) -> Option<&str> {
+        self.0.iter().find_map(|(said, text)| (*said == word).then_some(text.as_str()))
+    }
+
+    fn take(&mut self, word: &'static str, text: &str) -> Result<(), Refusal> {
+        match self.get(word) {
+            Some(said) if said != text => Err(Refusal::Contradiction),
+            Some(_) => Ok(()),
+            None => {
+                self.0.push((word, text.to_owned()));
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The remote command's answer.
 #[derive(Debug)]
 pub struct Reply {
+    /// What it said besides.
+    pub facts: Facts,
     /// The server's address in ssh's connection (the third word of SSH_CONNECTION).
     pub ssh_address: Option<IpAddr>,
     /// The answer.
@@ -101,6 +131,7 @@ pub struct Reader {
     skipping: bool,
     bytes: usize,
     begin: Option<String>,
+    facts: Facts,
     answer: Option<Zeroizing<String>>,
     stray: VecDeque<String>,
 }
@@ -116,6 +147,7 @@ impl Reader {
             skipping: false,
             bytes: 0,
             begin: None,
+            facts: Facts::default(),
             answer: None,
             stray: VecDeque::new(),
         }
@@ -149,6 +181,11 @@ impl Reader {
         self.begin.is_some()
     }
 
+    /// The lines about the host so far.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
     /// Whether an answer has come. More may follow that contradicts it.
     pub fn answered(&self) -> bool {
         self.answer.is_some()
@@ -167,7 +204,7 @@ impl Reader {
         };
         let ssh_address = begin.split_ascii_whitespace().nth(2).and_then(|word| word.parse().ok());
         let ssh_address = ssh_address.map(|ip: IpAddr| ip.to_canonical());
-        Ok(Some(Reply { ssh_address, answer: parse_answer(line)? }))
+        Ok(Some(Reply { facts: self.facts.clone(), ssh_address, answer: parse_answer(line)? }))
     }
 
     fn end_line(&mut self) -> Result<(), Refusal> {
@@ -190,6 +227,7 @@ impl Reader {
             && let Some((word, rest)) = rest.split_once(' ')
             && let Some(rest) = after_nonce(rest, &self.nonce)
         {
+            let fact = FACTS.into_iter().find(|fact| *fact == word);
             return match (word, &self.begin) {
                 ("BEGIN", None) => {
                     self.stray.clear();
@@ -198,7 +236,10 @@ impl Reader {
                 }
                 ("BEGIN", Some(begin)) if begin == rest => Ok(()),
                 ("BEGIN", Some(_)) | (_, None) => Err(Refusal::Contradiction),
-                (_, Some(_)) => self.take_answer(line),
+                (_, Some(_)) => match fact {
+                    Some(fact) => self.facts.take(fact, rest),
+                    None => self.take_answer(line),
+                },
             };
         }
         if line.starts_with("MOSH CONNECT ") && self.begun() {
@@ -308,9 +349,11 @@ mod tests {
             let outcome = match read(text, piece) {
                 Err(refusal) => format!("{refusal:?}"),
                 Ok(None) => "nothing".to_owned(),
-                Ok(Some(Reply { ssh_address, answer })) => {
+                Ok(Some(Reply { facts, ssh_address, answer })) => {
+                    let said = |(word, text): &(&str, String)| format!(" {word}={text}");
+                    let said: String = facts.0.iter().map(said).collect();
                     let at = ssh_address.map_or(String::new(), |ip| format!(" at {ip}"));
-                    match answer {
+                    let answer = match answer {
                         Answer::Rove { port, wire: Wire::Mosh(_), addresses } => {
                             format!("rove {port}{at} {addresses:?}")
                         }
@@ -319,7 +362,8 @@ mod tests {
                         }
                         Answer::Stock { port, .. } => format!("stock {port}{at}"),
                         Answer::Missing { path } => format!("missing in {path}"),
-                    }
+                    };
+                    answer + &said
                 }
             };
             assert_eq!(outcome, expected, "{text:?} in pieces of {piece}");
@@ -352,6 +396,19 @@ mod tests {
             (format!("MOSH CONNECT 1 %\n{here}MOSH CONNECT 60002 %\n"), "stock 60002 at 10.0.0.2"),
             ("ROVE BEGIN @ \nROVE 0 @ 7 %\n".to_owned(), "rove 7 []"),
             ("ROVE BEGIN @\nROVE NONE @ /bin:/my bin\n".to_owned(), "missing in /bin:/my bin"),
+            (
+                format!("{here}ROVE FOUND @ rove 9.1\nROVE 0 @ 1 %\nROVE FOUND @ rove 9.1"),
+                "rove 1 at 10.0.0.2 [] FOUND=rove 9.1",
+            ),
+            (
+                "ROVE BEGIN @\nROVE BROKEN @ /my bin/rove\nROVE BECAUSE @\nMOSH CONNECT 7 %".into(),
+                "stock 7 BROKEN=/my bin/rove BECAUSE=",
+            ),
+            (
+                "ROVE BEGIN @\nROVE HOST @ Linux x86_64\nROVE NONE @ /bin\n".to_owned(),
+                "missing in /bin HOST=Linux x86_64",
+            ),
+            ("ROVE BEGIN @\nROVE HOST @ Linux\n".to_owned(), "nothing"),
             ("ROVE BEGIN @\n".to_owned(), "nothing"),
             ("ROVE 0 ffff 60001 %\nROVE BEGIN ffff\n".to_owned(), "nothing"),
             (format!("{here}{here}ROVE 0 @ 1 %\nROVE 0 @ 1 %\n"), "rove 1 at 10.0.0.2 []"),
@@ -369,6 +426,8 @@ mod tests {
             ("ROVE BEGIN @\nMOSH CONNECT 1 %\nMOSH CONNECT 2 %\n", "Contradiction"),
             ("ROVE BEGIN @ 1 2 3 4\nROVE BEGIN @ 1 2 4 4\n", "Contradiction"),
             ("ROVE 0 @ 1 %\n", "Contradiction"),
+            ("ROVE HOST @ Linux\nROVE BEGIN @\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE HOST @ a\nROVE HOST @ b\nROVE 0 @ 1 %\n", "Contradiction"),
             ("ROVE BEGIN @\nROVE 0 @ 0 %\n", "Malformed"),
             ("ROVE BEGIN @\nROVE 0 @ 65536 %\n", "Malformed"),
             ("ROVE BEGIN @\nROVE 0 @ +1 %\n", "Malformed"),

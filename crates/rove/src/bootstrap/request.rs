@@ -11,10 +11,11 @@ use rove_ssp::{PublicKeyOctets, Timing};
 use crate::bootstrap::nonce::Nonce;
 
 /// Directories to search besides the PATH of ssh's shell, which is not that of a login shell.
-const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
+pub(crate) const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";
 
 /// Decodes the words of a script, each of which is encoded for `printf %b`.
-const DECODE: &str = r#"for w do shift; w=$(printf "%b." "$w"); set -- "$@" "${w%.}"; done; "#;
+pub(crate) const DECODE: &str =
+    r#"for w do shift; w=$(printf "%b." "$w"); set -- "$@" "${w%.}"; done; "#;
 
 /// Which server to start.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -180,9 +181,15 @@ impl Request {
                 let (locale, stock) = (self.stock_locale(), self.stock_words(r#""$@""#));
                 let _ = write!(
                     script,
-                    "if command -v rove >/dev/null; then exec rove server {rove}; fi; \
+                    "if r=$(command -v rove); then \
+                     if v=$(rove --version </dev/null 2>&1); \
+                     then echo \"ROVE FOUND {nonce} $v\"; exec rove server {rove}; fi; \
+                     echo \"ROVE BROKEN {nonce} $r\"; \
+                     v=$(echo \"$v\" | head -n 1 | cut -c 1-200); \
+                     echo \"ROVE BECAUSE {nonce} $v\"; fi; \
                      if command -v mosh-server >/dev/null; then {locale}\
                      exec mosh-server {stock} 2>&1; fi; \
+                     echo \"ROVE HOST {nonce} $(uname -sm)\"; \
                      echo \"ROVE NONE {nonce} $PATH\""
                 );
             }
@@ -195,16 +202,7 @@ impl Request {
                 let _ = write!(script, r#"s=$1; shift; {locale}eval "$s {words}" 2>&1"#);
             }
         }
-        let mut command = format!("sh -c '{script}'");
-        if !words.is_empty() {
-            command.push_str(" rove");
-        }
-        for word in words {
-            command.push_str(" '");
-            encode(word.as_bytes(), &mut command);
-            command.push('\'');
-        }
-        command
+        sh(&script, &words)
     }
 
     /// The words after `rove server`; `command` is the user's command as `sh` writes it.
@@ -283,6 +281,20 @@ impl Request {
     }
 }
 
+/// A line that makes any login shell run a script of sh's, with these words encoded for [`DECODE`].
+pub(crate) fn sh(script: &str, words: &[&OsStr]) -> String {
+    let mut line = format!("sh -c '{script}'");
+    if !words.is_empty() {
+        line.push_str(" rove");
+    }
+    for word in words {
+        line.push_str(" '");
+        encode(word.as_bytes(), &mut line);
+        line.push('\'');
+    }
+    line
+}
+
 /// A line that makes any login shell print the version of the server that a request starts.
 pub(crate) fn version_line(server: &Server) -> OsString {
     match server {
@@ -304,13 +316,8 @@ pub(crate) fn program_line(words: &[OsString]) -> OsString {
     if words.iter().all(is_plain) {
         return words.join(OsStr::new(" "));
     }
-    let mut line = format!("exec sh -c '{DECODE}exec \"$@\"' rove");
-    for word in words {
-        line.push_str(" '");
-        encode(word.as_bytes(), &mut line);
-        line.push('\'');
-    }
-    line.into()
+    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    format!("exec {}", sh(&format!("{DECODE}exec \"$@\""), &words)).into()
 }
 
 /// Whether a word can be a locale's name; other words might need quoting.

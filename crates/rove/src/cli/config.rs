@@ -44,6 +44,8 @@ pub struct HostConfig {
     pub(super) clipboard: Option<bool>,
     /// Whether window titles begin with `[rove]`.
     pub(super) title_prefix: Option<bool>,
+    /// Whether to ask about copying a server to a host without one.
+    pub(super) install: Option<bool>,
 }
 
 /// The whole file.
@@ -135,6 +137,7 @@ impl HostConfig {
             "native" => first(&mut self.native, yes_or_no()?),
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
+            "install" => first(&mut self.install, yes_or_no()?),
             _ => first(&mut self.title_prefix, yes_or_no()?),
         }
         Ok(())
@@ -151,6 +154,7 @@ impl HostConfig {
             udp_port,
             clipboard,
             title_prefix,
+            install,
         } = later;
         self.predict = self.predict.or(*predict);
         self.escape = self.escape.or(*escape);
@@ -160,12 +164,13 @@ impl HostConfig {
         self.udp_port = self.udp_port.or(*udp_port);
         self.clipboard = self.clipboard.or(*clipboard);
         self.title_prefix = self.title_prefix.or(*title_prefix);
+        self.install = self.install.or(*install);
     }
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 7] =
-    ["Predict", "EscapeKey", "Metered", "Native", "UdpPort", "Clipboard", "TitlePrefix"];
+const NAMES: [&str; 8] =
+    ["Predict", "EscapeKey", "Metered", "Native", "UdpPort", "Clipboard", "TitlePrefix", "Install"];
 
 impl Config {
     /// Reads a file's text.
@@ -346,7 +351,8 @@ mod tests {
     #[test]
     fn all_settings() {
         let text = "  # mine\r\n\nPredict always\r\nESCAPEKEY=^x\nMetered = yes\nNative\tno # so\n\
-            Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false";
+            Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
+            Install no";
         let expected = HostConfig {
             predict: Some(Display::Always),
             escape: Some(Escape::Key(0x18)),
@@ -356,6 +362,7 @@ mod tests {
             udp_port: "60001:60010".parse().ok(),
             clipboard: Some(false),
             title_prefix: Some(false),
+            install: Some(false),
         };
         assert_eq!(of(text, "h"), expected);
         assert_eq!(of("", "h"), HostConfig::default());

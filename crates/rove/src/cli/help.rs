@@ -11,10 +11,11 @@ use crate::cli::words::print;
 use crate::failure::Failure;
 
 /// The manual pages by command, as text; `rove/tests/documents.rs` makes them of `docs/man`.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("rove", include_str!("../../../../docs/man/text/rove.txt")),
     ("cp", include_str!("../../../../docs/man/text/rove-cp.txt")),
     ("exec", include_str!("../../../../docs/man/text/rove-exec.txt")),
+    ("install", include_str!("../../../../docs/man/text/rove-install.txt")),
     ("server", include_str!("../../../../docs/man/text/rove-server.txt")),
     ("config", include_str!("../../../../docs/man/text/rove_config.txt")),
 ];

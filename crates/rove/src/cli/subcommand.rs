@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use crate::cli::again::{moved, moved_all};
 use crate::cli::order::{Given, Ordered, first_word};
 use crate::cli::words::RoveArgs;
-use crate::cli::{copy, exec};
+use crate::cli::{copy, exec, install};
 use crate::failure::Failure;
 use crate::quoted::quoted;
 
@@ -18,18 +18,25 @@ pub(crate) enum Subcommand {
     Server,
     Copy,
     Exec,
+    Install,
     Help,
 }
 
 impl Subcommand {
-    const ALL: [Subcommand; 4] =
-        [Subcommand::Server, Subcommand::Copy, Subcommand::Exec, Subcommand::Help];
+    const ALL: [Subcommand; 5] = [
+        Subcommand::Server,
+        Subcommand::Copy,
+        Subcommand::Exec,
+        Subcommand::Install,
+        Subcommand::Help,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Subcommand::Server => "server",
             Subcommand::Copy => "cp",
             Subcommand::Exec => "exec",
+            Subcommand::Install => "install",
             Subcommand::Help => "help",
         }
     }
@@ -40,6 +47,7 @@ impl Subcommand {
             Subcommand::Server | Subcommand::Help => None,
             Subcommand::Copy => Some(copy::command()),
             Subcommand::Exec => Some(exec::command()),
+            Subcommand::Install => Some(install::command()),
         }
     }
 

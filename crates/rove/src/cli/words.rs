@@ -25,7 +25,7 @@ pub(super) const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 In a session Ctrl-^ . quits, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
-`rove help` is the manual, `rove help exec` how to run commands as ssh does, `rove help cp` how to copy, `rove help server` the other end, `rove help config` the settings; `rove -- server` is the host \"server\".";
+`rove help` is the manual, `rove help exec` how to run commands as ssh does, `rove help cp` how to copy, `rove help install` how to put rove on a host, `rove help server` the other end, `rove help config` the settings; `rove -- server` is the host \"server\".";
 
 /// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
 ///
@@ -115,6 +115,10 @@ pub(super) struct SessionArgs {
     #[arg(long)]
     pub(super) metered: bool,
 
+    /// Never ask whether to copy rove to a host that has no server.
+    #[arg(long)]
+    pub(super) no_install: bool,
+
     #[command(flatten)]
     pub(super) tell: TellArgs,
 }
@@ -145,7 +149,7 @@ impl TellArgs {
     }
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct ServerArgs {
     /// UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999].
     #[arg(long, value_name = "PORT[:PORT]", env = "ROVE_UDP_PORT")]

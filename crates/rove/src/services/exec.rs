@@ -253,7 +253,7 @@ async fn type_in(
         for &octet in &buffer[..count] {
             match filter.next(octet) {
                 Action::Send => typed.push(octet),
-                Action::Help => {}
+                Action::Help | Action::HelpStuck => {}
                 Action::Quit => return Ok(None),
                 Action::SendEscape(key) => typed.push(key),
                 Action::SendBoth(key) | Action::Detach(key) => typed.extend([key, octet]),

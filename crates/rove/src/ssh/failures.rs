@@ -1,5 +1,6 @@
 //! Why a server did not start, and what to do about it.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
@@ -9,14 +10,14 @@ use rove_session::Peer;
 use rove_streams::clock;
 use tokio::task::JoinHandle;
 
-use crate::bootstrap::{Reader, Refusal};
+use crate::bootstrap::{Facts, Reader, Refusal};
 use crate::failure::Failure;
 use crate::printable::printable;
 use crate::quoted::quoted;
 use crate::ssh::{Family, LOOKUP_WAIT, Login, Via, is_openssh, report};
 
 impl Login {
-    pub(super) fn not_started(&self, error: &io::Error) -> Failure {
+    pub(crate) fn not_started(&self, error: &io::Error) -> Failure {
         let program = match &self.via {
             Via::Local => "/bin/sh".into(),
             Via::Ssh(words) => words[0].to_string_lossy(),
@@ -51,41 +52,54 @@ impl Login {
         quoted(words.chain([OsStr::new(&self.host)]))
     }
 
-    /// The line that copies this program to the host.
-    fn copy_by_hand(&self) -> String {
-        let mut words = vec![OsString::from("scp")];
-        let mut options = self.openssh_options();
-        while let Some(option) = options.next() {
-            match option.to_str() {
-                Some("-p") => words.push("-P".into()),
-                Some("-l") => {
-                    let user = options.next().unwrap_or_default();
-                    words.extend(["-o".into(), [OsStr::new("User="), user].join(OsStr::new(""))]);
-                }
-                _ => words.push(option.to_owned()),
-            }
+    /// The line that copies a rove to the host, with more options.
+    pub(crate) fn install_line(&self, more: &[&str]) -> String {
+        let mut words = vec![OsString::from("rove"), "install".into()];
+        if let Via::Ssh(program) = &self.via
+            && *program != ["ssh"]
+        {
+            words.push(format!("--ssh={}", quoted(program)).into());
         }
-        format!("{} \"$(command -v rove)\" {}:.local/bin/", quoted(words), self.host)
+        words.extend(self.openssh_options().map(OsString::from));
+        words.extend(more.iter().map(OsString::from));
+        words.push(self.host.clone().into());
+        quoted(words)
     }
 
-    pub(super) fn missing(&self, path: &str) -> Failure {
+    /// That there is a rove and it does not run, if that was said.
+    pub(super) fn broken(&self, facts: &Facts) -> Option<String> {
+        let path = facts.get("BROKEN")?;
+        let reason = reason(path, facts.get("BECAUSE").unwrap_or_default());
+        let path = printable(path.as_bytes(), PATH_CHARS_MAX);
+        let reason = printable(reason.as_bytes(), REASON_CHARS_MAX);
+        Some(format!("{path} on {} does not run ({reason})", self.host))
+    }
+
+    pub(crate) fn missing(&self, path: &str, facts: &Facts) -> Failure {
         let host = &self.host;
         if let Some(instead) = self.instead {
-            return no_rove(host, instead);
+            return self.no_rove(instead, facts);
         }
         let next = format!(
-            "Install one there (for example: {}), or say where it is with --server=COMMAND.",
-            self.copy_by_hand()
+            "Install one there ({}), or say where it is with --server=COMMAND.",
+            self.install_line(&[])
         );
         let path = printable(path.as_bytes(), PATH_CHARS_MAX);
-        Failure::new(format!("{host} has neither rove nor mosh-server in {path}"), next)
+        let what = match self.broken(facts) {
+            Some(broken) => format!("{broken}, and there is no mosh-server in {path}"),
+            None => format!("{host} has neither rove nor mosh-server in {path}"),
+        };
+        Failure::new(what, next)
     }
 
     /// `--native` was asked for.
-    pub(super) fn only_mosh(&self, kind: Peer) -> Failure {
+    pub(super) fn only_mosh(&self, kind: Peer, facts: &Facts) -> Failure {
         let host = &self.host;
         if let (Some(instead), Peer::Stock) = (self.instead, kind) {
-            return no_rove(host, instead);
+            return self.no_rove(instead, facts);
+        }
+        if let (Some(broken), Peer::Stock) = (self.broken(facts), kind) {
+            return Failure::new(broken, format!("A static one: {}", self.install_line(&[])));
         }
         let (what, next) = match kind {
             Peer::Rove => ("the rove there is too old for", "Update it"),
@@ -97,7 +111,15 @@ impl Login {
         )
     }
 
-    pub(super) fn refused(&self, refusal: &Refusal) -> Failure {
+    fn no_rove(&self, instead: &str, facts: &Facts) -> Failure {
+        let what = match self.broken(facts) {
+            Some(broken) => broken,
+            None => format!("{} has no rove", self.host),
+        };
+        Failure::new(format!("{what}; {instead} works without it"), "")
+    }
+
+    pub(crate) fn refused(&self, refusal: &Refusal) -> Failure {
         let host = &self.host;
         let next = match refusal {
             Refusal::Contradiction | Refusal::Malformed => {
@@ -113,7 +135,7 @@ impl Login {
     }
 
     /// ssh ended, or said nothing for too long, without an answer.
-    pub(super) fn silent(&self, reader: &Reader, ended: Option<ExitStatus>) -> Failure {
+    pub(crate) fn silent(&self, reader: &Reader, ended: Option<ExitStatus>) -> Failure {
         let host = &self.host;
         let program = match &self.via {
             Via::Local => "sh".into(),
@@ -170,9 +192,47 @@ impl Login {
     }
 }
 
-fn no_rove(host: &str, instead: &str) -> Failure {
-    Failure::new(format!("{host} has no rove; {instead} works without it"), "")
+/// Why a program does not run, in the fewest words: without its own path, and of a library's versions the one that is
+/// missing.
+fn reason<'a>(path: &str, said: &'a str) -> Cow<'a, str> {
+    if let Some((_, rest)) = said.split_once("version `")
+        && let Some((version, _)) = rest.split_once("' not found")
+    {
+        return format!("{version} not found").into();
+    }
+    let said = match said.split_once(path) {
+        Some((_, rest)) => rest.trim_start_matches([':', ' ']),
+        None => said,
+    };
+    if said.is_empty() { "it ends at once, and says nothing".into() } else { said.into() }
 }
+
+/// Characters shown of such a reason.
+const REASON_CHARS_MAX: usize = 200;
 
 /// Characters shown of the directories that were searched there.
 const PATH_CHARS_MAX: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_server_does_not_run() {
+        let path = "/home/u/.local/bin/rove";
+        for (said, reason_told) in [
+            (
+                "/home/u/.local/bin/rove: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not \
+                 found (required by /home/u/.local/bin/rove)",
+                "GLIBC_2.38 not found",
+            ),
+            ("sh: 1: /home/u/.local/bin/rove: Exec format error", "Exec format error"),
+            ("sh: line 1: /home/u/.local/bin/rove: Permission denied", "Permission denied"),
+            ("Killed", "Killed"),
+            ("version `", "version `"),
+            ("", "it ends at once, and says nothing"),
+        ] {
+            assert_eq!(reason(path, said), reason_told, "{said}");
+        }
+    }
+}

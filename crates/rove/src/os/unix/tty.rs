@@ -17,7 +17,9 @@ use rove_term::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{
+    OptionalActions, QueueSelector, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -52,6 +54,26 @@ pub(crate) fn missing_stream() -> Option<&'static str> {
         (true, true) => None,
     }
 }
+
+/// Asks the user a question and reads the answer's line. Keys typed before the question do not answer it and are
+/// thrown away; keys typed after the line stay unread.
+pub(crate) fn ask(question: &str) -> io::Result<String> {
+    let input = io::stdin();
+    rustix::termios::tcflush(&input, QueueSelector::IFlush)?;
+    io::stderr().write_all(question.as_bytes())?;
+    let mut line = Vec::new();
+    let mut octet = [0];
+    while line.len() < ANSWER_BYTES_MAX
+        && rustix::io::read(&input, &mut octet)? == 1
+        && octet != [b'\n']
+    {
+        line.push(octet[0]);
+    }
+    String::from_utf8(line).map_err(io::Error::other)
+}
+
+/// Octets of an answer that are read.
+const ANSWER_BYTES_MAX: usize = 256;
 
 /// Whether the terminal is taken and not given back yet.
 pub(crate) fn is_borrowed() -> bool {

@@ -1,0 +1,8 @@
+//! The rows of the acceptance table of a working day, on real programs and through a real sshd: one case a row.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod contact;
+#[path = "../common/host.rs"]
+mod host;
