@@ -5,7 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use rove::testing::cli::{Config, HostConfig};
 
-const HOSTS: [&str; 5] = ["build7", "u@a.b.example.org", "ssh://u@[::1]:22", "aaaaaaaaaaaaaaaaaaaaaaa", ""];
+const HOSTS: [&str; 5] =
+    ["build7", "u@a.b.example.org", "ssh://u@[::1]:22", "aaaaaaaaaaaaaaaaaaaaaaa", ""];
 
 fuzz_target!(|octets: &[u8]| {
     let text = String::from_utf8_lossy(octets);

@@ -15,5 +15,8 @@ fuzz_target!(|octets: &[u8]| {
         assert_eq!(Elf::read(&longer), Some(elf));
     }
     let head = &octets[..octets.len().min(63)];
-    assert_eq!(Elf::read(head).map(|elf| elf.machine), Some(elf.machine).filter(|_| head.len() > 57));
+    assert_eq!(
+        Elf::read(head).map(|elf| elf.machine),
+        Some(elf.machine).filter(|_| head.len() > 57)
+    );
 });
