@@ -153,15 +153,20 @@ impl Host {
     }
 
     /// Queues what a viewer typed for the program: at once, or when another's paste is whole, for which it waits a
-    /// second at most.
+    /// second at most, and no longer than there is room.
     pub fn type_keys(&mut self, now: Time, from: ViewerId, octets: &[u8]) {
-        let room = QUEUE_OCTETS_MAX.saturating_sub(self.hold.len());
-        if self.hold.concerns(from) && octets.len() <= room {
-            self.hold.hold(now, from, octets);
-        } else {
-            self.queue_keys(now, from, octets);
+        // What was held before is older.
+        self.release_keys(now);
+        if self.hold.concerns(from) {
+            let room = QUEUE_OCTETS_MAX.saturating_sub(self.hold.len());
+            if octets.len() <= room {
+                return self.hold.hold(now, from, octets);
+            }
+            self.hold.give_up();
             self.release_keys(now);
         }
+        self.queue_keys(now, from, octets);
+        self.release_keys(now);
     }
 
     /// Whether keys of this viewer wait for the end of another's paste.

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use common::{client_config, echo, ms, server_address, size};
 use rove_session::client::{self, Cause};
+use rove_session::host::{QUEUE_OCTETS_MAX, SizePolicy};
 use rove_session::server::{self, Config, Full, Joining, Others, Rights, VIEWERS_MAX};
-use rove_session::{Client, LetGo, Peer, Server, ViewerId};
+use rove_session::{Client, Host, LetGo, Peer, Server, ViewerId};
 use rove_ssp::{
     Arrival, ConnId, Machine, NativeWire, Outbox, Reject, Role, Session as _, SessionSecrets, Time,
     Timing,
@@ -463,4 +464,38 @@ fn a_client_that_was_away_for_a_day_is_forgotten_while_another_is_there() {
     room.run(Duration::from_secs(30));
     assert_eq!(room.read, b"back");
     assert_eq!(room.server.peer(), Some(address_of(2)));
+}
+
+/// What waits for a paste is read before what is typed later, however the waiting ends.
+#[test]
+fn keys_that_waited_come_before_later_ones() {
+    let (pasting, other) = (ViewerId::from(1), ViewerId::from(2));
+    let begin = || {
+        let mut host = Host::new(size(24, 80), SizePolicy::Latest);
+        host.type_keys(Time::ZERO, pasting, b"\x1b[200~");
+        host.type_keys(Time::ZERO, other, b"first");
+        let mut read = Vec::new();
+        host.poll_input(&mut read);
+        assert_eq!(read, b"\x1b[200~");
+        host
+    };
+    let read = |host: &mut Host| {
+        let (mut all, mut read) = (Vec::new(), Vec::new());
+        loop {
+            host.poll_input(&mut read);
+            if read.is_empty() {
+                return all;
+            }
+            all.extend_from_slice(&read);
+        }
+    };
+    let mut host = begin();
+    host.forget(pasting);
+    host.type_keys(Time::ZERO, other, b"second");
+    assert_eq!(read(&mut host), b"firstsecond");
+    // There is no room for more.
+    let mut host = begin();
+    let many = vec![b'x'; QUEUE_OCTETS_MAX];
+    host.type_keys(Time::ZERO, other, &many);
+    assert!(read(&mut host).starts_with(b"firstx"));
 }

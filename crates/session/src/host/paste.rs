@@ -87,6 +87,11 @@ impl PasteHold {
         self.pasting.take_if(|pasting| *pasting == viewer);
     }
 
+    /// Nobody waits for the paste that is open.
+    pub(super) fn give_up(&mut self) {
+        self.pasting = None;
+    }
+
     /// The next keys that need not wait any longer.
     pub(super) fn release(&mut self, now: Time) -> Option<(ViewerId, Vec<u8>)> {
         let (from, _) = self.held.front()?;
