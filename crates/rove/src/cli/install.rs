@@ -138,7 +138,11 @@ pub(super) async fn offer(
         None => format!("rove: {host} has no rove (looked in {path})."),
     };
     let question = format!("{question} Copy {} to ~/.local/bin there? [y/N] ", program.title());
-    let answer = tty::ask(&question).unwrap_or_default();
+    let Ok(answer) = tty::ask(&question) else {
+        // Without an answer they are asked again another time.
+        let _ = writeln!(io::stderr());
+        return Ok(false);
+    };
     if !matches!(answer.trim(), "y" | "Y" | "yes" | "Yes") {
         if let Some(Err(error)) = declined.map(|hosts| hosts.remember(host)) {
             trace.step(format_args!("cannot remember that: {error}"));

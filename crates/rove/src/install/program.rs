@@ -1,7 +1,7 @@
 //! The program that is copied: this one, one of the package, or one that the user names.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -103,10 +103,13 @@ fn of_package(servers: &Path, machine: &str) -> Option<Vec<u8>> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.len() > PROGRAM_BYTES_MAX {
-        return Err(io::Error::other(format!("more than {} MiB", PROGRAM_BYTES_MAX >> 20)));
+    let mut octets = Vec::new();
+    // A device has no length to ask for.
+    File::open(path)?.take(PROGRAM_BYTES_MAX + 1).read_to_end(&mut octets)?;
+    match octets.len() as u64 > PROGRAM_BYTES_MAX {
+        true => Err(io::Error::other(format!("more than {} MiB", PROGRAM_BYTES_MAX >> 20))),
+        false => Ok(octets),
     }
-    fs::read(path)
 }
 
 fn sum(octets: &[u8]) -> String {

@@ -57,17 +57,21 @@ pub(crate) fn missing_stream() -> Option<&'static str> {
 
 /// Asks the user a question and reads the answer's line. Keys typed before the question do not answer it and are
 /// thrown away; keys typed after the line stay unread.
+///
+/// # Errors
+/// If the input ends, or cannot be read, before the line does.
 pub(crate) fn ask(question: &str) -> io::Result<String> {
     let input = io::stdin();
     rustix::termios::tcflush(&input, QueueSelector::IFlush)?;
     io::stderr().write_all(question.as_bytes())?;
     let mut line = Vec::new();
     let mut octet = [0];
-    while line.len() < ANSWER_BYTES_MAX
-        && rustix::io::read(&input, &mut octet)? == 1
-        && octet != [b'\n']
-    {
-        line.push(octet[0]);
+    while line.len() < ANSWER_BYTES_MAX {
+        match rustix::io::retry_on_intr(|| rustix::io::read(&input, &mut octet))? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            _ if octet == [b'\n'] => break,
+            _ => line.push(octet[0]),
+        }
     }
     String::from_utf8(line).map_err(io::Error::other)
 }
