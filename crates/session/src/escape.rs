@@ -113,9 +113,9 @@ impl Filter {
         Self { key: escape.key(), state, server }
     }
 
-    /// The server answers, or does not any more. While it is silent, `~.` after Enter ends the session, as in ssh, and `~d`
-    /// leaves it: nobody who is stuck has to know our key. While it answers these keys are the program's, which may be an ssh. Who has
-    /// chosen a key, or none, knows it. Returns what was held and is to be sent after all.
+    /// The server answers, or does not any more. While it is silent, `~.` after Enter ends the session, as in ssh, and
+    /// `~d` leaves it: nobody who is stuck has to know our key. While it answers these keys are the program's, which
+    /// may be an ssh. Who has chosen a key, or none, knows it. Returns what was held and is to be sent after all.
     pub(crate) fn set_server(&mut self, server: ServerState) -> Option<u8> {
         self.server = server;
         match server {

@@ -165,8 +165,8 @@ impl Server {
         }
     }
 
-    /// The session has a name from now on, outlives its clients, and others may join it. Its first client is told so if it
-    /// has asked to be.
+    /// The session has a name from now on, outlives its clients, and others may join it. Its first client is told so if
+    /// it has asked to be.
     pub fn keep(&mut self, name: &str, is_told: bool) {
         self.name = Some(name.into());
         if let Some(first) = self.viewers.first_mut().filter(|_| is_told) {
@@ -227,7 +227,8 @@ impl Server {
         if self.is_open() { self.host.handle_output_part(now, octets) } else { octets.len() }
     }
 
-    /// Takes rare branches by this seed in what concerns the client that came last, in builds for tests: see [`Endpoint::buggify`].
+    /// Takes rare branches by this seed in what concerns the client that came last, in builds for tests: see
+    /// [`Endpoint::buggify`].
     pub fn buggify(&mut self, seed: u64) {
         if let Some(attached) = self.viewers.last_mut() {
             attached.viewer.buggify(seed);
