@@ -108,7 +108,15 @@ fn clients_come_leave_and_die() {
         all.keys += outcome.keys;
         all.most = all.most.max(outcome.most);
     }
-    say(&format!("crowds: {all:?}"));
+    say(&format!(
+        "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} keys",
+        seeds.len(),
+        all.joined,
+        all.detached,
+        all.killed,
+        all.alone,
+        all.keys
+    ));
     if seeds.len() > 1 {
         for count in [all.joined, all.detached, all.killed, all.alone] {
             assert!(count >= CROWDS / 4, "too little happens: {all:?}");
