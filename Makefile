@@ -14,10 +14,12 @@ test:
 # A static binary that runs on any x86-64 Linux.
 musl:
 	timeout 300 rustup target add x86_64-unknown-linux-musl
-	cargo build --release --locked -p rove-shell --target x86_64-unknown-linux-musl
+	env CC_x86_64_unknown_linux_musl=$${CC_x86_64_unknown_linux_musl:-cc} \
+	  cargo build --release --locked -p rove-shell --target x86_64-unknown-linux-musl
 
 # Servers for `rove install` to copy to hosts of both kinds, static, in target/servers, with their sums. A kind that
-# cannot be built here is left out, and said. CC_aarch64_unknown_linux_musl names another C compiler.
+# cannot be built here is left out, and said. CC_aarch64_unknown_linux_musl names another C compiler: what it compiles
+# needs its headers alone, so one for glibc will do.
 SERVERS = target/servers
 servers:
 	mkdir -p $(SERVERS)
@@ -25,13 +27,12 @@ servers:
 	for machine in x86_64 aarch64; do \
 	  target=$$machine-unknown-linux-musl; \
 	  setting=CC_$${machine}_unknown_linux_musl; \
-	  compiler=$$(printenv $$setting || echo $$machine-linux-musl-gcc); \
+	  compiler=$$(printenv $$setting || command -v $$machine-linux-musl-gcc || echo $$machine-linux-gnu-gcc); \
 	  if ! command -v $$compiler >/dev/null; then \
-	    echo "NOT BUILT: a server for $$machine: there is no $$compiler. Install it, or clang, and:" \
-	      "$$setting=clang make servers"; \
+	    echo "NOT BUILT: a server for $$machine: there is no $$compiler. Install one for that machine" \
+	      "(Debian: gcc-$$(echo $$machine | tr _ -)-linux-gnu), or name it: $$setting=COMPILER make servers"; \
 	  elif timeout 300 rustup target add $$target && \
-	      env $$setting=$$compiler \
-	        CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=$${AARCH64_LINKER:-rust-lld} \
+	      env $$setting=$$compiler CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
 	        cargo build --release --locked -p rove-shell --target $$target; then \
 	    install -m755 target/$$target/release/rove $(SERVERS)/rove-linux-$$machine; \
 	  else echo "NOT BUILT: a server for $$machine: the lines above say why"; fi; \
