@@ -212,6 +212,11 @@ impl LossAttribution {
         self.rate() > QUIET && self.now > 1.5 * self.inherent + 0.08
     }
 
+    /// The share of datagrams that the path loses at any rate.
+    pub(crate) fn inherent(&self) -> f64 {
+        self.inherent
+    }
+
     /// Octets a second, over the last one or two.
     pub(crate) fn rate(&self) -> usize {
         self.second.1.max(self.second.2)

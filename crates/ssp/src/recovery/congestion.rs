@@ -139,7 +139,12 @@ impl CongestionWindow {
         if (self.bytes as f64) < self.size {
             return last + gap;
         }
-        let wait = match self.congested(attribution) {
+        // A frame may be much longer than the window. On a slow link the first sign of its queue comes when the
+        // frame has left it; frames that follow before then are what the answer to a key waits for.
+        // Octets that inherent loss takes stand in no queue.
+        let queued = self.bytes as f64 * (1.0 - attribution.inherent());
+        let is_far_beyond = queued >= 2.0 * self.size;
+        let wait = match is_far_beyond || self.congested(attribution) {
             // What is on its way beyond the window takes as many round trips to drain.
             true => timeout.max(rtt.srtt().mul_f64(self.bytes as f64 / self.size)).min(DRAIN_MAX),
             false => (rtt.srtt() / 2).clamp(PACING_GAP_MIN, PACING_GAP_MAX),
