@@ -19,6 +19,7 @@ pub struct User {
     resizes: Chance,
     errands: Errands,
     errand: Errand,
+    shows_status: bool,
     typed: Vec<u8>,
     keys: u64,
     secrets: u64,
@@ -61,6 +62,7 @@ impl User {
             resizes,
             errands,
             errand: Errand::None,
+            shows_status: false,
             typed: Vec::new(),
             keys: 0,
             secrets: 0,
@@ -71,6 +73,12 @@ impl User {
     pub fn silent() -> User {
         let user = User::new(Rng::new(0), Time::ZERO, Chance::NEVER, Errands::None);
         User { next_key: None, ..user }
+    }
+
+    /// Takes the status panel away, if it is shown.
+    pub fn hide_status(&self, now: Time, client: &mut Client, tty: &mut Tty) {
+        tty.type_keys(now, client, SHOW_STATUS);
+        tty.type_keys(now, client, HIDE_STATUS.as_bytes());
     }
 
     /// Stops typing.
@@ -116,7 +124,15 @@ impl User {
             client.handle_resize(now, size);
         }
         if self.next_key.is_some_and(|at| at <= now) {
-            if let Some(key) = self.choose_key(tty.screen()) {
+            // What the program reads is the same with a look at the status and without.
+            let looks = self.errands == Errands::Some && self.rng.happens(Chance::percent(1));
+            if looks && !self.shows_status {
+                tty.type_keys(now, client, SHOW_STATUS);
+                self.shows_status = true;
+            } else if let Some(key) = self.choose_key(tty.screen()) {
+                if core::mem::take(&mut self.shows_status) && key.starts_with(HIDE_STATUS) {
+                    tty.type_keys(now, client, HIDE_STATUS.as_bytes());
+                }
                 self.type_now(now, client, tty, key.as_bytes());
             }
             let pause = self.rng.span_within(KEY_PAUSE.0, KEY_PAUSE.1);
@@ -178,6 +194,11 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Five keys a second, at the pace of a person.
 const KEY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(350));
+
+/// What shows the status panel, until another key is typed ...
+const SHOW_STATUS: &[u8] = b"\x1es";
+/// ... of which this one is not sent.
+const HIDE_STATUS: &str = "s";
 
 /// Typed text: no key that the client interprets (Ctrl-^) or that the server rewrites (arrow keys), so that the
 /// program must read exactly this.

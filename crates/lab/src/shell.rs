@@ -60,6 +60,11 @@ impl ClientEnd {
         }
     }
 
+    /// The user looks at the server's screen alone.
+    pub fn hide_status(&mut self, now: Time) {
+        self.user.hide_status(now, &mut self.client, &mut self.tty);
+    }
+
     /// The user types this.
     pub fn type_now(&mut self, now: Time, keys: &[u8]) {
         self.user.type_now(now, &mut self.client, &mut self.tty, keys);

@@ -6,14 +6,17 @@
 //! is the painter's.
 
 pub mod bar;
+mod gauge;
 pub(crate) mod keys;
 mod notify;
 mod others;
 pub(crate) mod overlay;
 mod paint;
+mod panel;
 mod partial;
 mod queries;
 mod scrollback;
+mod status;
 mod ways_out;
 
 use alloc::boxed::Box;
@@ -31,13 +34,14 @@ use rove_ssp::{
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
 
 use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS};
+use crate::client::gauge::Gauge;
 use crate::client::keys::{KeyInput, Step};
 use crate::client::others::Others;
 use crate::client::paint::{Painter, Sharing, Source};
 use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
 use crate::connection::{self, Connection, Patience};
-use crate::escape::Escape;
+use crate::escape::{Commands, Escape};
 use crate::events::Events;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
 use crate::predict::{Display, Observation, Predictor, Settings};
@@ -112,6 +116,9 @@ pub struct Client {
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
     bar: StatusBar,
+    gauge: Gauge,
+    /// The lines of the status panel, while it is shown. They are of the last sample.
+    panel: Option<Vec<String>>,
     painter: Painter,
     /// What the terminal understands, by its name.
     named: Dialect,
@@ -145,9 +152,11 @@ impl Client {
         Self {
             connection,
             server: config.server,
-            typing: KeyInput::new(config.escape),
+            typing: KeyInput::new(config.escape, Commands::of(config.name)),
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
+            gauge: Gauge::new(now),
+            panel: None,
             painter: Painter::new(now, config.tty, config.window, config.size, config.title_prefix),
             named: config.tty,
             queries: TerminalQueries::new(&config.tty),
@@ -231,6 +240,7 @@ impl Client {
         for step in steps {
             if !matches!(step, Step::Untyped(_)) {
                 self.bar.clear_help();
+                self.panel = (step == Step::ShowStatus).then(|| self.figures().lines());
             }
             match step {
                 Step::Typed(_) | Step::Untyped(_) if view_only => {}
@@ -241,6 +251,8 @@ impl Client {
                 Step::HelpStuck => {
                     self.bar.help_stuck(self.connection.endpoint().remote().session())
                 }
+                // That was it.
+                Step::ShowStatus | Step::HideStatus => {}
                 Step::Suspend => self.events.push(Event::Suspend),
                 Step::Quit => self.close(now, Cause::Quit),
             }
@@ -310,8 +322,9 @@ impl Client {
         self.predictor.frame(now, observe(self.connection.endpoint(), &self.parts));
         let source = Source {
             newest: self.endpoint().remote_num(),
-            // The last picture stays on the user's terminal, so it has no bar.
+            // The last picture stays on the user's terminal, so it has neither bar nor panel.
             bar: if self.connection.is_over() { None } else { self.bar.text(now) },
+            panel: self.panel.clone().filter(|_| !self.connection.is_over()),
             guesses: self.predictor.revision(),
             sharing: Sharing::of(self.view().session()),
         };
@@ -425,6 +438,7 @@ impl Client {
     /// Does what has become due by itself.
     fn tick(&mut self, now: Time) {
         self.note_silence(now);
+        self.take_sample(now);
         let typed = self.queries.tick(now);
         self.handle_typed(now, &typed);
         // An escape that was held as the beginning of an answer is not held again as that of a key.
@@ -537,9 +551,14 @@ impl Machine for Client {
         let contact = self.bar.contact_due().filter(|_| self.connection.is_open());
         let paint = self.bar.next_change(self.painter.painted_at());
         let guesses = self.predictor.poll_timeout();
-        let own =
-            [contact, paint, guesses, self.queries.due(), self.typing.due(), self.painter.due()];
-        own.into_iter().chain([self.connection.poll_timeout()]).flatten().min()
+        let sample = self.panel.as_ref().map(|_| self.gauge.due());
+        let terminal = [self.queries.due(), self.typing.due(), self.painter.due()];
+        [contact, paint, guesses, sample]
+            .into_iter()
+            .chain(terminal)
+            .chain([self.connection.poll_timeout()])
+            .flatten()
+            .min()
     }
 }
 

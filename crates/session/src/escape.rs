@@ -56,12 +56,37 @@ impl fmt::Display for Escape {
 /// What a control key lies below the key it is typed with.
 const CONTROL: u8 = 0x40;
 
+/// Which commands the escape key begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Commands {
+    /// Stock mosh's.
+    Stock,
+    /// Those, and ours.
+    Rove,
+}
+
+impl Commands {
+    /// Of the program of this name.
+    pub(crate) fn of(name: &str) -> Self {
+        if name == "mosh" { Self::Stock } else { Self::Rove }
+    }
+}
+
 /// Sorts typed octets into those for the host and commands for the client.
 #[derive(Clone, Debug)]
 pub struct Filter {
     key: Option<u8>,
+    commands: Commands,
     state: EscapeState,
     server: ServerState,
+    panel: Panel,
+}
+
+/// Whether the status panel is over the picture.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Panel {
+    Open,
+    Closed,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -93,6 +118,10 @@ pub enum Action {
     Help,
     /// Nothing to send yet: show the way out of a session that stands still.
     HelpStuck,
+    /// Nothing to send: show the status panel.
+    ShowStatus,
+    /// Nothing to send: take it away. All else that is typed does so too.
+    HideStatus,
     /// End the session.
     Quit,
     /// Leave the session, which goes on; where there is no such thing, send this octet, the escape key, and then the
@@ -108,9 +137,9 @@ pub enum Action {
 
 impl Filter {
     /// A filter at the start of a session; that is no line start yet.
-    pub fn new(escape: Escape) -> Self {
+    pub fn new(escape: Escape, commands: Commands) -> Self {
         let (state, server) = (EscapeState::WithinLine, ServerState::Answers);
-        Self { key: escape.key(), state, server }
+        Self { key: escape.key(), commands, state, server, panel: Panel::Closed }
     }
 
     /// The server answers, or does not any more. While it is silent, `~.` after Enter ends the session, as in ssh, and
@@ -146,6 +175,7 @@ impl Filter {
     /// was typed before and is to be sent after all.
     pub fn pass(&mut self) -> Option<u8> {
         let state = core::mem::replace(&mut self.state, EscapeState::WithinLine);
+        self.panel = Panel::Closed;
         match state {
             EscapeState::Command => self.key,
             EscapeState::Stuck => Some(SSH_KEY),
@@ -155,7 +185,11 @@ impl Filter {
 
     /// Takes the next octet typed.
     pub fn next(&mut self, octet: u8) -> Action {
+        let panel = core::mem::replace(&mut self.panel, Panel::Closed);
         let state = self.state;
+        if panel == Panel::Open && octet == STATUS_KEY && state != EscapeState::Command {
+            return Action::HideStatus;
+        }
         self.state = match octet {
             b'\r' | b'\n' => EscapeState::LineStart,
             _ => EscapeState::WithinLine,
@@ -183,6 +217,10 @@ impl Filter {
             b'.' => Action::Quit,
             b'd' => Action::Detach(key),
             CTRL_Z => Action::Suspend,
+            STATUS_KEY if self.commands == Commands::Rove => {
+                self.panel = Panel::Open;
+                Action::ShowStatus
+            }
             _ if is_pass_key(key, octet) => Action::SendEscape(key),
             _ => Action::SendBoth(key),
         }
@@ -190,6 +228,9 @@ impl Filter {
 }
 
 const CTRL_Z: u8 = 0x1a;
+
+/// Shows and hides the status panel.
+const STATUS_KEY: u8 = b's';
 
 /// What ssh's own commands begin with.
 const SSH_KEY: u8 = b'~';
@@ -215,7 +256,7 @@ mod tests {
     }
 
     fn check_with(server: ServerState, setting: &[u8], keys: &[u8], expected: &[u8]) {
-        let mut filter = Filter::new(Escape::from_setting(setting));
+        let mut filter = Filter::new(Escape::from_setting(setting), Commands::Rove);
         assert_eq!(filter.set_server(server), None);
         let mut done = Vec::new();
         for &octet in keys {
@@ -224,6 +265,8 @@ mod tests {
                 Action::Send => done.push(octet),
                 Action::Help => done.extend(b"<h>"),
                 Action::HelpStuck => done.extend(b"<s>"),
+                Action::ShowStatus => done.extend(b"<o>"),
+                Action::HideStatus => done.extend(b"<c>"),
                 Action::Quit => done.extend(b"<q>"),
                 Action::Detach(_) => done.extend(b"<d>"),
                 Action::Suspend => done.extend(b"<z>"),
@@ -243,6 +286,12 @@ mod tests {
             (default, b"\x1e\x1a", b"<h><z>"),
             (default, b"d\x1edd", b"d<h><d>d"),
             (default, b"\x1e^x", b"<h>\x1ex"),
+            (default, b"as\x1essa", b"as<h><o><c>a"),
+            (default, b"\x1essss", b"<h><o><c>ss"),
+            (default, b"\x1esass", b"<h><o>ass"),
+            (default, b"\x1es\x1es.", b"<h><o><h><o>."),
+            (default, b"\x1es\x1e.", b"<h><o><h><q>"),
+            (default, b"s\r\x1essx", b"s\r<h><o><c>x"),
             (default, b"\x1ex.", b"<h>\x1ex."),
             (default, b"\x1e\x1e.", b"<h>\x1e\x1e."),
             (b"", b"\x1e.", b"\x1e."),
@@ -257,6 +306,14 @@ mod tests {
         ] {
             check(setting, keys, expected);
         }
+    }
+
+    #[test]
+    fn stock_has_no_status() {
+        let mut filter = Filter::new(Escape::Default, Commands::Stock);
+        assert_eq!(filter.next(0x1e), Action::Help);
+        assert_eq!(filter.next(b's'), Action::SendBoth(0x1e));
+        assert_eq!(filter.next(b's'), Action::Send);
     }
 
     /// ssh's own way out of a session that stands still, which is the program's while it does not.
@@ -280,13 +337,13 @@ mod tests {
         ] {
             check_with(server, setting, keys, expected);
         }
-        let mut filter = Filter::new(Escape::Default);
+        let mut filter = Filter::new(Escape::Default, Commands::Rove);
         filter.set_server(ServerState::Silent);
         filter.next(b'\r');
         filter.next(b'~');
         assert_eq!(filter.set_server(ServerState::Answers), Some(b'~'));
         assert_eq!((filter.unhold_before(b'.'), filter.next(b'.')), (None, Action::Send));
-        let mut filter = Filter::new(Escape::Default);
+        let mut filter = Filter::new(Escape::Default, Commands::Rove);
         filter.set_server(ServerState::Silent);
         filter.next(b'\r');
         filter.next(b'~');

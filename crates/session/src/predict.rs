@@ -115,6 +115,11 @@ impl Predictor {
         }
     }
 
+    /// How many guesses were right, shown or not.
+    pub fn right(&self) -> u64 {
+        self.policy.right()
+    }
+
     /// How often guesses were dropped at once, by our rules.
     pub fn resets(&self) -> u64 {
         match &self.engine {

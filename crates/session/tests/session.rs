@@ -436,7 +436,7 @@ fn the_bar_hides_the_cursor_it_would_cover() {
     let mut pair = Pair::new(GOOD);
     pair.run(secs(1));
     pair.keys(b"\x1e").run_ms(1);
-    let help = "rove: Commands: Ctrl-Z suspends, \".\" quits, \"^\" gives literal Ctrl-^";
+    let help = "rove: Commands: . quits, s status, Ctrl-Z suspends, ^ types Ctrl-^";
     assert_eq!(pair.top(), help);
     assert!(!pair.tty.screen().modes().cursor_visible);
     pair.keys(b"^").run_ms(1);
@@ -676,4 +676,40 @@ fn checksums_are_answered_where_that_is_allowed() {
         server.poll_input(&mut input);
         assert_eq!(input, answer, "{checksums:?}");
     }
+}
+
+/// The panel is laid over the picture until a key is typed; `s` is not sent, all others are.
+#[test]
+fn the_status_panel() {
+    let mut pair = Pair::new(GOOD);
+    pair.output(b"$ ").run(secs(3));
+    pair.keys(b"\x1es").run(secs(1));
+    let lines = pair.text();
+    assert_eq!(lines.len(), 24);
+    assert!(lines[0] == "$" && lines[11].contains("+- rove --"), "{lines:#?}");
+    assert!(lines[12].contains("round trip 20 ms"), "{lines:#?}");
+    assert!(lines[23].contains("s closes this"), "{lines:#?}");
+    let received = lines[19].clone();
+    pair.output(b"\x1b[H\x1b[2Kbelow goes on").run(secs(2));
+    let lines = pair.text();
+    assert_eq!(lines[0], "below goes on");
+    assert!(lines[19] != received, "the figures are of the last second: {lines:#?}");
+    pair.keys(b"s").run(secs(1));
+    assert_eq!(pair.text(), ["below goes on"]);
+    pair.keys(b"\x1es").run(secs(1));
+    pair.keys(b"xs").run(secs(1));
+    assert_eq!(pair.text(), ["below goes onxs"]);
+    assert_eq!(pair.typed, b"xs");
+}
+
+/// A window smaller than the panel shows what fits.
+#[test]
+fn the_status_panel_in_a_small_window() {
+    let mut pair = Pair::new(GOOD);
+    pair.resize(size(5, 20)).run(secs(1));
+    pair.keys(b"\x1es").run(secs(1));
+    assert_eq!(pair.text()[0], "+- rove ------------");
+    assert_eq!(pair.text()[4], "|            receive");
+    pair.keys(b"s").run(secs(1));
+    assert_eq!(pair.text(), [""; 0]);
 }

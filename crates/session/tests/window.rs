@@ -74,6 +74,20 @@ fn the_bar_does_not_go_to_the_history() {
     assert_eq!(history(&pair)[BEFORE.len()..], ["line 1", "line 2"]);
 }
 
+/// Lines under the panel, which scroll off in one picture.
+#[test]
+fn the_status_panel_does_not_go_to_the_history() {
+    let mut pair = main_screen();
+    let lines: Vec<String> = (1..=37).map(|line| format!("{line} ").repeat(20)).collect();
+    pair.output(lines[..23].join("\r\n").as_bytes()).run(secs(1));
+    pair.keys(b"\x1es").run(secs(1));
+    assert!(pair.text()[23].contains("s closes this"), "{:#?}", pair.text());
+    pair.output(format!("\r\n{}", lines[23..].join("\r\n")).as_bytes()).run(secs(1));
+    assert!(pair.text()[23].contains("s closes this"), "{:#?}", pair.text());
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    assert_eq!(history(&pair)[BEFORE.len()..], lines[..13]);
+}
+
 #[test]
 fn the_alternate_screen_is_the_programs() {
     let mut pair = main_screen();

@@ -21,7 +21,7 @@ use crate::recovery::attribution::LossAttribution;
 use crate::recovery::congestion::CongestionWindow;
 use crate::recovery::rtt::RttEstimator;
 use crate::reject::Reject;
-use crate::stats::Stats;
+use crate::stats::{Direction, PathStats, Stats};
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
 use crate::wire::{Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
@@ -37,6 +37,8 @@ pub(crate) struct Path {
     pub attribution: LossAttribution,
     /// What the peer's datagrams went through.
     pub arrivals: Arrivals,
+    /// What ours went through, as the peer last reported it.
+    departures: Option<Direction>,
     peer: Option<SocketAddr>,
     /// Where the peer was last, also once that is forgotten as a target.
     seen: Option<SocketAddr>,
@@ -151,6 +153,7 @@ impl Path {
             congestion: CongestionWindow::new(now),
             attribution: LossAttribution::default(),
             arrivals: Arrivals::default(),
+            departures: None,
             peer,
             seen: peer,
             expected: 0,
@@ -297,6 +300,11 @@ impl Path {
         self.port = LocalPort::Fresh;
         self.forget(now);
         self.padded = 0;
+    }
+
+    /// What becomes of datagrams, ours and the peer's.
+    pub(crate) fn stats(&self) -> PathStats {
+        PathStats { sent: self.departures, received: self.arrivals.direction() }
     }
 
     /// Datagrams take another path: nothing that was learned of the last one holds for it.

@@ -1,5 +1,7 @@
 //! Counters. Machines do not log; they count, and a driver that is asked to show it reads these.
 
+use core::time::Duration;
+
 use crate::buggify::Point;
 use crate::reject::Reject;
 
@@ -58,6 +60,24 @@ pub struct Stats {
     pub buggified: [u64; Point::ALL.len()],
     /// Datagrams dropped, by reason.
     pub rejected: Rejected,
+}
+
+/// What the path does to datagrams at present, as far as is known: for people to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PathStats {
+    /// To ours. `None`: the peer reports nothing.
+    pub sent: Option<Direction>,
+    /// To the peer's.
+    pub received: Direction,
+}
+
+/// What one direction of the path does to datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Direction {
+    /// The share that is lost, of about the last hundred, in parts of one.
+    pub loss: f64,
+    /// How long they wait in queues.
+    pub queue: Duration,
 }
 
 /// What an endpoint holds now, each with its limit.

@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use rove_session::Escape;
-use rove_session::escape::{Action, Filter};
+use rove_session::escape::{Action, Commands, Filter};
 use rove_streams::clock;
 use rove_streams::{Channel, Reader, Streams, Writer};
 use rustix::process::{Signal, kill_current_process_group};
@@ -242,7 +242,7 @@ async fn type_in(
     raw: &Raw,
     tell: &mpsc::UnboundedSender<Frame>,
 ) -> Result<Option<Signal>, Broken> {
-    let mut filter = Filter::new(escape);
+    let mut filter = Filter::new(escape, Commands::Stock);
     let mut buffer = vec![0; PUMP_BYTES];
     let mut typed = Vec::new();
     loop {
@@ -253,7 +253,8 @@ async fn type_in(
         for &octet in &buffer[..count] {
             match filter.next(octet) {
                 Action::Send => typed.push(octet),
-                Action::Help | Action::HelpStuck => {}
+                // There is no screen to show anything on.
+                Action::Help | Action::HelpStuck | Action::ShowStatus | Action::HideStatus => {}
                 Action::Quit => return Ok(None),
                 Action::SendEscape(key) => typed.push(key),
                 Action::SendBoth(key) | Action::Detach(key) => typed.extend([key, octet]),

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use rove_ssp::Time;
 
-use crate::escape::{Escape, ServerState, pass_key};
+use crate::escape::{Commands, Escape, ServerState, pass_key};
 use crate::exit::Cause;
 use crate::session_info::SessionInfo;
 
@@ -166,9 +166,14 @@ impl StatusBar {
     pub fn help(&mut self, session: Option<&SessionInfo>) {
         let (Some(pass), key) = (pass_key(self.escape), self.escape) else { return };
         let detach = if session.is_some_and(|it| it.can_detach) { "d detaches, " } else { "" };
-        let text = format!(
-            "Commands: Ctrl-Z suspends, {detach}\".\" quits, \"{pass}\" gives literal {key}"
-        );
+        let text = match Commands::of(self.name) {
+            Commands::Stock => {
+                format!("Commands: Ctrl-Z suspends, \".\" quits, \"{pass}\" gives literal {key}")
+            }
+            Commands::Rove => {
+                format!("Commands: . quits, {detach}s status, Ctrl-Z suspends, {pass} types {key}")
+            }
+        };
         self.say(text, Lifetime::UntilCleared);
     }
 
@@ -353,7 +358,7 @@ mod tests {
         let text = "rove: Network is unreachable [To quit: Ctrl-^ .]";
         assert_eq!(notice.text(secs(8.5)).as_deref(), Some(text));
         notice.help(None);
-        let text = "rove: Commands: Ctrl-Z suspends, \".\" quits, \"^\" gives literal Ctrl-^";
+        let text = "rove: Commands: . quits, s status, Ctrl-Z suspends, ^ types Ctrl-^";
         assert_eq!(notice.text(secs(8.5)).as_deref(), Some(text));
         notice.clear_help();
         assert_eq!(notice.text(secs(8.5)), None);

@@ -9,7 +9,7 @@ use core::time::Duration;
 use rove_ssp::Time;
 use rove_term::{Keyboard, KeyboardProtocol, Typed};
 
-use crate::escape::{Action, Escape, Filter, ServerState};
+use crate::escape::{Action, Commands, Escape, Filter, ServerState};
 
 /// How long a lone escape may be the beginning of a sequence: no longer than a person notices.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
@@ -55,6 +55,10 @@ pub(crate) enum Step {
     Help,
     /// Show the way out while nothing answers.
     HelpStuck,
+    /// Show the status panel.
+    ShowStatus,
+    /// Take it away.
+    HideStatus,
     /// End the session.
     Quit,
     /// Leave the session, which goes on; else send this octet, the escape key, and then the key.
@@ -89,9 +93,9 @@ struct Taken {
 }
 
 impl KeyInput {
-    pub(crate) fn new(escape: Escape) -> Self {
+    pub(crate) fn new(escape: Escape, commands: Commands) -> Self {
         Self {
-            filter: Filter::new(escape),
+            filter: Filter::new(escape, commands),
             keyboard: Keyboard::default(),
             read_at: Time::ZERO,
             pasted_at: None,
@@ -248,6 +252,8 @@ impl Taken {
             Action::Help => self.step(Step::Help),
             Action::Detach(escape) => self.step(Step::Detach(escape)),
             Action::HelpStuck => self.step(Step::HelpStuck),
+            Action::ShowStatus => self.step(Step::ShowStatus),
+            Action::HideStatus => self.step(Step::HideStatus),
             Action::Suspend => self.step(Step::Suspend),
             Action::Quit => self.step(Step::Quit),
         }
@@ -292,6 +298,8 @@ mod tests {
             Step::Repaint => "<l>".to_owned(),
             Step::Help => "<h>".to_owned(),
             Step::HelpStuck => "<s>".to_owned(),
+            Step::ShowStatus => "<o>".to_owned(),
+            Step::HideStatus => "<c>".to_owned(),
             Step::Quit => "<q>".to_owned(),
             Step::Detach(_) => "<d>".to_owned(),
             Step::Suspend => "<z>".to_owned(),
@@ -329,7 +337,7 @@ mod tests {
             ),
             ("\x1b[?2004h", plain, "\x1e\x1b[200~.", "<h>\x1e\x1b[200~."),
         ] {
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             typing.read(Time::ZERO, typed.as_bytes(), &manner(program, &tty));
             assert_eq!(taken(&mut typing), want, "{typed:?} for {program:?}");
         }
@@ -347,7 +355,7 @@ mod tests {
             ("\x1e\x1b[A", "\x1e\x1b[A"),
             ("\x1e\x1b[200~x\x1b[201~", "\x1e\x1b[200~x\x1b[201~"),
         ] {
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             typing.read(Time::ZERO, typed.as_bytes(), &manner);
             assert_eq!(typing.take().0, told.as_bytes(), "{typed:?}");
         }
@@ -362,7 +370,7 @@ mod tests {
             ("\x1b[", Some(50), "\x1b[91;3u"),
             ("\x1b[1;5", Some(250), "\x1b[1;5"),
         ] {
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             typing.read(Time::from_millis(7), typed.as_bytes(), &plain);
             assert_eq!(typing.due(), wait.map(|ms| Time::from_millis(7 + ms)), "{typed:?}");
             typing.release(&plain);
@@ -378,7 +386,7 @@ mod tests {
         for rest in
             ["\x1e.\x1b[201~", "\x1e.and so on and so on", "\x1e.and so on and so on\x1b[201~"]
         {
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             typing.read(Time::ZERO, b"\x1b[200~some", &manner);
             typing.read(Time::from_millis(60_000), rest.as_bytes(), &manner);
             assert_eq!(taken(&mut typing), format!("\x1b[200~some{rest}"));
@@ -395,7 +403,7 @@ mod tests {
             ("\x1b[?2004h\x1b[>1u", kitty, "\x1b[94;5u"),
         ] {
             let manner = manner(program, &tty);
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             let mut now = Time::ZERO;
             for (wait_ms, typed, want) in [
                 (0, format!("\x1b[200~a\x1b[201~{key}.b"), format!("\x1b[200~a\x1b[201~{key}.b")),
@@ -417,7 +425,7 @@ mod tests {
     fn keys_that_repeat_after_a_paste() {
         let manner = manner("\x1b[?2004h\x1b[?1003h\x1b[?1006h", &Dialect::tty("xterm", ""));
         for repeated in ["a", "\x1b[A", "\x1b[<35;120;40M"] {
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             typing.read(Time::ZERO, b"\x1b[200~pasted\x1b[201~", &manner);
             for ms in (20..=5000).step_by(20) {
                 typing.read(Time::from_millis(ms), repeated.as_bytes(), &manner);
@@ -437,7 +445,7 @@ mod tests {
     #[test]
     fn a_long_paste_that_closes_itself() {
         let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
-        let mut typing = KeyInput::new(Escape::Default);
+        let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
         typing.read(Time::ZERO, b"\x1b[200~pasted\x1b[201~", &manner);
         for ms in (50..=5000).step_by(50) {
             typing.read(Time::from_millis(ms), b"more of what was pasted", &manner);
@@ -454,7 +462,7 @@ mod tests {
         let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
         for pasted in ["\x1b[200~some", "\x1b[200~some\x1b[201~", "\x1b[200~so\x1b[201~\x1b[201~me"]
         {
-            let mut typing = KeyInput::new(Escape::Default);
+            let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
             typing.read(Time::ZERO, pasted.as_bytes(), &manner);
             typing.was_put_off(Time::from_millis(10_000));
             typing.read(Time::from_millis(10_050), b"\x1e.", &manner);
@@ -463,7 +471,7 @@ mod tests {
             assert_eq!(taken(&mut typing), "<h><q>", "after {pasted:?}");
         }
         // What was typed last before the pause was no part of the paste.
-        let mut typing = KeyInput::new(Escape::Default);
+        let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
         typing.read(Time::ZERO, b"\x1b[200~some\x1b[201~", &manner);
         typing.read(Time::from_millis(200), b"a", &manner);
         typing.was_put_off(Time::from_millis(10_000));
@@ -476,7 +484,7 @@ mod tests {
     fn a_key_that_is_let_go_after_a_paste() {
         let kitty = Dialect::tty("xterm", "").with(Ability::KittyKeys);
         let manner = manner("\x1b[?2004h\x1b[>31u", &kitty);
-        let mut typing = KeyInput::new(Escape::Default);
+        let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
         typing.read(Time::ZERO, b"\x1b[200~a\x1b[201~\x1b[118;5:3u", &manner);
         assert_eq!(taken(&mut typing), "\x1b[200~a\x1b[201~(\x1b[118;5:3u)");
     }
@@ -485,7 +493,7 @@ mod tests {
     #[test]
     fn a_paste_that_never_ends() {
         let manner = manner("\x1b[?2004h", &Dialect::tty("xterm", ""));
-        let mut typing = KeyInput::new(Escape::Default);
+        let mut typing = KeyInput::new(Escape::Default, Commands::Rove);
         let mut now = Time::ZERO;
         for (wait_ms, typed, want) in
             [(0, "\x1b[200~a", "\x1b[200~a"), (5000, "\x1e.", "\x1e."), (5001, "\x1e.", "<h><q>")]

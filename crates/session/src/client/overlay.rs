@@ -3,12 +3,14 @@
 
 use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use rove_term::probe::DeviceReports;
 use rove_term::screen::{Palette, Titles};
-use rove_term::{Ability, Attrs, Color, Dialect, Screen, Size, Style, enter, leave};
+use rove_term::{Ability, Attrs, Color, Dialect, LineSize, Screen, Size, Style, enter, leave};
 
+use crate::client::panel::PANEL_COLS;
 use crate::view::Peer;
 
 /// Which of the terminal's two screens a session is shown on.
@@ -195,6 +197,23 @@ pub(crate) fn bar(screen: &mut Screen, text: &str) {
     screen.fill_row(0, bar_style());
     screen.put(0, 0, text, bar_style());
     if screen.cursor().row == 0 {
+        screen.modes_mut().cursor_visible = false;
+    }
+}
+
+/// Lays the lines of a panel over the lower right corner. A cursor below it is hidden.
+pub(crate) fn panel(screen: &mut Screen, lines: &[String]) {
+    let Size { rows, cols, .. } = screen.size();
+    let top = rows.saturating_sub(lines.len() as u16);
+    let left = cols.saturating_sub(PANEL_COLS);
+    for (row, line) in (top..rows).zip(lines) {
+        if screen.row(row).size() != LineSize::Single {
+            screen.fill_row(row, Style::PLAIN);
+        }
+        screen.put(row, left, line, bar_style());
+    }
+    let cursor = screen.cursor();
+    if cursor.row >= top && cursor.col >= left {
         screen.modes_mut().cursor_visible = false;
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Source {
     pub(crate) newest: StateNum,
     /// The text of the bar, if there is one.
     pub(crate) bar: Option<String>,
+    /// The lines of the status panel, if it is shown.
+    pub(crate) panel: Option<Vec<String>>,
     /// The revision of the guesses.
     pub(crate) guesses: u64,
     pub(crate) sharing: Sharing,
@@ -60,7 +62,7 @@ pub(crate) struct Painter {
     corner: Corner,
     /// What stands on it; `None` when that is not known.
     shown: Option<Screen>,
-    /// That without the bar, while there is one.
+    /// That without the bar and the panel, while there is one of them.
     covered: Option<Screen>,
     /// Colours of it that were ever changed.
     colors: Palette,
@@ -126,8 +128,13 @@ impl Painter {
         let tty = self.dialect();
         let announced = self.notifications.admit(now, &mut wanted);
         self.uncover(&wanted, &tty, out);
-        if let Some(text) = &source.bar {
+        if source.bar.is_some() || source.panel.is_some() {
             self.covered = Some(wanted.clone());
+        }
+        if let Some(lines) = &source.panel {
+            overlay::panel(&mut wanted, lines);
+        }
+        if let Some(text) = &source.bar {
             overlay::bar(&mut wanted, text);
         }
         match &self.shown {
@@ -151,8 +158,8 @@ impl Painter {
         colors_changed
     }
 
-    /// Takes the bar off first when its row is about to leave the screen: what scrolls off goes to the
-    /// terminal's history, where no bar belongs.
+    /// Takes the bar and the panel off first when a row is about to leave the screen: what scrolls off goes to the
+    /// terminal's history, where neither belongs.
     fn uncover(&mut self, wanted: &Screen, tty: &Dialect, out: &mut Vec<u8>) {
         let (Some(plain), Some(shown)) = (self.covered.take(), &self.shown) else { return };
         if plain.row(0).id() != wanted.row(0).id() {

@@ -52,6 +52,7 @@ pub(crate) struct DisplayPolicy {
     flagging: Flagging,
     glitch: u32,
     last_repair: Option<Time>,
+    right: u64,
 }
 
 impl DisplayPolicy {
@@ -74,8 +75,14 @@ impl DisplayPolicy {
         }
     }
 
+    /// How many guesses were right.
+    pub(crate) fn right(&self) -> u64 {
+        self.right
+    }
+
     /// A guess made at `made` was right.
     pub(crate) fn confirmed(&mut self, now: Time, made: Time) {
+        self.right += 1;
         let due = self.last_repair.is_none_or(|last| now.since(last) >= GLITCH_REPAIR_INTERVAL);
         // Keys echoed in one frame are one sign that the path is quick again, not many.
         if now.since(made) < GLITCH && self.glitch > 0 && due {

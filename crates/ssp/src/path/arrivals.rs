@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use crate::recovery::queue_delay::QueueDelay;
+use crate::stats::Direction;
 use crate::time::{Stamp, Time};
 use crate::wire::{Report, Seq};
 
@@ -82,6 +83,13 @@ impl Arrivals {
     /// How long datagrams wait in queues at present.
     pub(crate) fn queue(&self) -> Duration {
         self.delays.queue()
+    }
+
+    /// What becomes of the peer's datagrams, without any doubt added.
+    pub(crate) fn direction(&self) -> Direction {
+        let (missing, counted) = self.missing(LOSS_WINDOW);
+        let loss = f64::from(missing) / f64::from(counted.max(1));
+        Direction { loss, queue: self.queue() }
     }
 
     /// All of it, as the peer is told. `None` before anything came.

@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::Path;
 use crate::recovery::congestion::PARTS;
 use crate::recovery::sent_log::Outcome;
+use crate::stats::Direction;
 use crate::time::Time;
 
 impl Path {
@@ -22,10 +23,11 @@ impl Path {
         self.mtud.on_outcome(now, outcome);
     }
 
-    /// All outcomes of a report are told; it says that datagrams wait so long in queues.
-    pub(crate) fn on_reported(&mut self, now: Time, queue: Duration) {
+    /// All outcomes of a report are told; it says this of our datagrams.
+    pub(crate) fn on_reported(&mut self, now: Time, departures: Direction) {
+        self.departures = Some(departures);
         // Before the window moves: the queue says in which direction.
-        self.congestion.on_queue(queue);
+        self.congestion.on_queue(departures.queue);
         self.congestion.adapt(now, &self.rtt);
         let finding = self.attribution.judge(now, &self.rtt);
         self.congestion.heed(now, &self.rtt, finding);

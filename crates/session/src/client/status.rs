@@ -1,0 +1,42 @@
+//! What the status panel is told of the session and of the path.
+
+use rove_ssp::{Session as _, Time};
+
+use crate::client::Client;
+use crate::client::gauge::Sample;
+use crate::client::panel::Figures;
+use crate::escape::ServerState;
+
+impl Client {
+    pub(super) fn figures(&self) -> Figures<'_> {
+        let (endpoint, stats) = (self.endpoint(), self.endpoint().stats());
+        Figures {
+            gauge: &self.gauge,
+            session: self.view().session(),
+            server: self.connection.peer().unwrap_or(self.server),
+            sent: stats.sent,
+            received: stats.received,
+            waiting: endpoint.local().held(),
+            guesses: (self.predictor.right(), self.predictor.resets()),
+        }
+    }
+
+    /// Takes a sample of the path, once a second.
+    pub(super) fn take_sample(&mut self, now: Time) {
+        let endpoint = self.connection.endpoint();
+        let answers = self.bar.server(now) == ServerState::Answers;
+        let taken = self.gauge.tick(now, || {
+            let (rtt, path) = (endpoint.rtt(), endpoint.path_stats());
+            let sent = path.sent.unwrap_or_default();
+            answers.then(|| Sample {
+                round_trip: (rtt.samples() > 0).then(|| rtt.srtt()),
+                sent_loss: path.sent.map(|sent| sent.loss),
+                received_loss: path.received.loss,
+                queue: sent.queue.max(path.received.queue),
+            })
+        });
+        if taken && self.panel.is_some() {
+            self.panel = Some(self.figures().lines());
+        }
+    }
+}
