@@ -182,6 +182,18 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
+    /// The acknowledgment that is due while the rest of an instruction waits.
+    fn acknowledge_meanwhile(
+        &mut self,
+        now: Time,
+        deflater: &mut Deflater,
+    ) -> Option<(Transfer, usize)> {
+        let to = self.path.target(now, &self.timing)?;
+        let said = self.sender.poll_scheduled(now, &mut self.stats)?;
+        let transfer = self.launch(now, to, said, deflater);
+        self.path.admits(transfer.contents_bytes(0)).then_some((transfer, 0))
+    }
+
     /// New states, or else lost fragments.
     pub(super) fn begin(
         &mut self,
@@ -189,11 +201,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         deflater: &mut Deflater,
     ) -> Option<(Transfer, usize)> {
         if self.outgoing.is_some() {
-            // Its rest waits; the peer is told what came, all the same.
-            let to = self.path.target(now, &self.timing)?;
-            let said = self.sender.poll_scheduled(now, &mut self.stats)?;
-            let transfer = self.launch(now, to, said, deflater);
-            return self.path.admits(transfer.contents_bytes(0)).then_some((transfer, 0));
+            return self.acknowledge_meanwhile(now, deflater);
         }
         if let Some(transfer) = self.start(now, deflater) {
             let part = transfer.next().expect("it was just begun");
@@ -201,7 +209,8 @@ impl<L: State, R: State> Endpoint<L, R> {
                 return Some((transfer, part));
             }
             self.outgoing = Some(transfer);
-            return None;
+            // What was begun may be fragments of before, whose acknowledgment is an old one.
+            return self.acknowledge_meanwhile(now, deflater);
         }
         // A server may just have forgotten where its client is.
         self.path.peer()?;
