@@ -3,6 +3,8 @@
 
 use core::time::Duration;
 
+use zeroize::Zeroize as _;
+
 use super::header::REPORT_SPAN;
 use super::layout::{CLEAR, PHASE};
 use super::ratchet::{Chain, PhaseKey, TAG};
@@ -107,12 +109,18 @@ impl Sending {
 
     /// Starts the next phase. The key of this one is wiped.
     pub(super) fn move_on(&mut self) {
-        self.key = self.chain.take();
+        self.take_key();
+        wipe_stack();
         self.phase += 1;
         self.since = None;
         self.first = self.next.map_or(u64::MAX, Seq::get);
         self.reported = false;
         self.sealed = 0;
+    }
+
+    #[inline(never)]
+    fn take_key(&mut self) {
+        self.key = self.chain.take();
     }
 
     /// Whether this phase has lasted long enough.
@@ -175,14 +183,30 @@ impl Receiving {
         // The peer may have moved on. Nothing changes before the tag proves it: the phase bit alone
         // could be forged.
         self.following.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
-        let following = self.chain.take();
-        let key = core::mem::replace(&mut self.following, following);
-        let old = core::mem::replace(&mut self.key, key);
-        // Datagrams of the phase before may still be under way.
-        self.old = Some((old, now + self.old_life));
+        self.take_key(now);
+        wipe_stack();
         self.phase += 1;
         self.lowest = seq.get();
         self.heard = true;
         Ok(())
     }
+
+    #[inline(never)]
+    fn take_key(&mut self, now: Time) {
+        let following = self.chain.take();
+        let key = core::mem::replace(&mut self.following, following);
+        let old = core::mem::replace(&mut self.key, key);
+        // Datagrams of the phase before may still be under way.
+        self.old = Some((old, now + self.old_life));
+    }
+}
+
+/// Octets of the stack that making a key may use.
+const STACK_BYTES: usize = 16 << 10;
+
+/// Overwrites what functions that have returned left on the stack. Keys are moved there, and what others leave
+/// unwritten of a value that they store keeps what stood in its place.
+#[inline(never)]
+fn wipe_stack() {
+    [0_u8; STACK_BYTES].zeroize();
 }
