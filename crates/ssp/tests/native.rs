@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::{
-    Client, Server, Weather, World, client_address, client_with, drain, ms, native_wire, run_until,
-    server_address, server_with,
+    Client, Log, Server, Weather, World, client_address, client_with, drain, ms, native_wire,
+    run_until, server_address, server_with,
 };
 use rove_ssp::{
     Arrival, Config, ConnId, Deflater, Endpoint, Envelope, Event, Flags, Machine, NativeWire,
@@ -302,6 +302,42 @@ fn a_blocked_server_closes() {
         let events: Vec<Event> = std::iter::from_fn(|| server.poll_event()).collect();
         assert!(events.contains(&Event::Closed { clean: false }), "{events:?} {}", sent.len());
         assert_eq!(server.poll_timeout(), None);
+    }
+}
+
+/// A server that may not send again what its client has missed still acknowledges what that one says, in time: [`drain`]
+/// looks for what is left over.
+#[test]
+fn a_blocked_server_acknowledges() {
+    let end = |role: Role| {
+        let (wire, timing) = (Box::new(native_wire(role)), Timing::ROVE);
+        let peer = (role == Role::Client).then(server_address);
+        let (local, remote) = (Log::default(), Log::default());
+        Endpoint::new(Time::ZERO, Config { role, wire, timing, peer, local, remote, seed: 5 })
+    };
+    for turn in 0..200 {
+        let (mut client, mut server) = (end(Role::Client), end(Role::Server));
+        let carry = |now, from: &mut Endpoint<Log, Log>, to: &mut Endpoint<Log, Log>, address| {
+            for (_, mut datagram) in drain(now, from) {
+                let _ = to.handle_datagram(now, arrival(address), &mut datagram);
+            }
+        };
+        for step in 0..60 {
+            let now = ms(step * 50);
+            client.update(now, |log| log.push(b"k"));
+            carry(now, &mut client, &mut server, client_address());
+            carry(now, &mut server, &mut client, server_address());
+        }
+        let mut noise = Vec::new();
+        Rng::new(turn).fill(6_000, &mut noise);
+        server.update(ms(3000), |log| log.push(&noise));
+        // All of it is lost. What the client says next comes from a stranger.
+        run_until(ms(3010 + turn), &mut server);
+        let now = ms(3011 + turn);
+        client.update(now, |log| log.push(b"k"));
+        carry(now, &mut client, &mut server, stranger(9));
+        assert_eq!(server.peer(), Some(stranger(9)));
+        run_until(ms(9000), &mut server);
     }
 }
 
