@@ -8,6 +8,7 @@ use crate::client::panel::Figures;
 use crate::escape::ServerState;
 
 impl Client {
+    /// What the panel shows.
     pub(super) fn figures(&self) -> Figures<'_> {
         let (endpoint, stats) = (self.endpoint(), self.endpoint().stats());
         Figures {
@@ -23,9 +24,9 @@ impl Client {
 
     /// Takes a sample of the path, once a second.
     pub(super) fn take_sample(&mut self, now: Time) {
-        let endpoint = self.connection.endpoint();
-        let answers = self.bar.server(now) == ServerState::Answers;
         let taken = self.gauge.tick(now, || {
+            let endpoint = self.connection.endpoint();
+            let answers = self.bar.server(now) == ServerState::Answers;
             let (rtt, path) = (endpoint.rtt(), endpoint.path_stats());
             let sent = path.sent.unwrap_or_default();
             answers.then(|| Sample {
