@@ -29,7 +29,7 @@ use crate::sender::acks::Fragmented;
 use crate::sender::redundancy::Feedback;
 use crate::sender::transfer::Transfer;
 use crate::state::{BadDiff, State, StateNum};
-use crate::stats::{Direction, PathStats, Stats, Usage};
+use crate::stats::{DirectionStats, PathStats, Stats, Usage};
 use crate::time::Time;
 use crate::timing::Timing;
 use crate::wire::{Exhausted, Flags, Report, Role, Wire};
@@ -470,7 +470,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
         });
         let feedback = Feedback { loss: log.reported_loss(report), ack_delay: report.ack_delay };
-        path.on_reported(now, Direction { loss: feedback.loss, queue: report.queue });
+        path.on_reported(now, DirectionStats { loss: feedback.loss, queue: report.queue });
         let change = path.mtud.judge(now);
         self.stats.black_holes += u64::from(change == MtuChange::Reduced);
         self.heed(change);

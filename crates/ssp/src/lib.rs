@@ -96,7 +96,7 @@ pub use recovery::rtt::RttEstimator;
 pub use reject::Reject;
 pub use rng::Rng;
 pub use state::{Applied, BadDiff, State, StateNum};
-pub use stats::{Direction, PathStats, Rejected, Stats, Traffic, Usage};
+pub use stats::{DirectionStats, PathStats, Rejected, Stats, Traffic, Usage};
 pub use time::{Stamp, Time};
 pub use timing::{Acks, AdaptiveTiming, Prospect, Ratio, Reference, SendPolicy, Timing};
 pub use wire::deflate::Deflater;

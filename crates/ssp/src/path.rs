@@ -21,7 +21,7 @@ use crate::recovery::attribution::LossAttribution;
 use crate::recovery::congestion::CongestionWindow;
 use crate::recovery::rtt::RttEstimator;
 use crate::reject::Reject;
-use crate::stats::{Direction, PathStats, Stats};
+use crate::stats::{DirectionStats, PathStats, Stats};
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
 use crate::wire::{Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
@@ -38,7 +38,7 @@ pub(crate) struct Path {
     /// What the peer's datagrams went through.
     pub arrivals: Arrivals,
     /// What ours went through, as the peer last reported it.
-    departures: Option<Direction>,
+    departures: Option<DirectionStats>,
     peer: Option<SocketAddr>,
     /// Where the peer was last, also once that is forgotten as a target.
     seen: Option<SocketAddr>,
@@ -310,6 +310,7 @@ impl Path {
     /// Datagrams take another path: nothing that was learned of the last one holds for it.
     fn forget(&mut self, now: Time) {
         self.arrivals.forget_delays();
+        self.departures = None;
         self.mtud.reset();
         self.congestion.reset(now);
         self.attribution.reset();

@@ -66,14 +66,14 @@ pub struct Stats {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathStats {
     /// To ours. `None`: the peer reports nothing.
-    pub sent: Option<Direction>,
+    pub sent: Option<DirectionStats>,
     /// To the peer's.
-    pub received: Direction,
+    pub received: DirectionStats,
 }
 
 /// What one direction of the path does to datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Direction {
+pub struct DirectionStats {
     /// The share that is lost, of about the last hundred, in parts of one.
     pub loss: f64,
     /// How long they wait in queues.

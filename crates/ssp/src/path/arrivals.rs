@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use crate::recovery::queue_delay::QueueDelay;
-use crate::stats::Direction;
+use crate::stats::DirectionStats;
 use crate::time::{Stamp, Time};
 use crate::wire::{Report, Seq};
 
@@ -86,10 +86,10 @@ impl Arrivals {
     }
 
     /// What becomes of the peer's datagrams, without any doubt added.
-    pub(crate) fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> DirectionStats {
         let (missing, counted) = self.missing(LOSS_WINDOW);
         let loss = f64::from(missing) / f64::from(counted.max(1));
-        Direction { loss, queue: self.queue() }
+        DirectionStats { loss, queue: self.queue() }
     }
 
     /// All of it, as the peer is told. `None` before anything came.

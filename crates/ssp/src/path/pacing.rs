@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::Path;
 use crate::recovery::congestion::PARTS;
 use crate::recovery::sent_log::Outcome;
-use crate::stats::Direction;
+use crate::stats::DirectionStats;
 use crate::time::Time;
 
 impl Path {
@@ -24,7 +24,7 @@ impl Path {
     }
 
     /// All outcomes of a report are told; it says this of our datagrams.
-    pub(crate) fn on_reported(&mut self, now: Time, departures: Direction) {
+    pub(crate) fn on_reported(&mut self, now: Time, departures: DirectionStats) {
         self.departures = Some(departures);
         // Before the window moves: the queue says in which direction.
         self.congestion.on_queue(departures.queue);

@@ -109,18 +109,12 @@ impl Sending {
 
     /// Starts the next phase. The key of this one is wiped.
     pub(super) fn move_on(&mut self) {
-        self.take_key();
-        wipe_stack();
+        and_wipe_stack(|| self.key = self.chain.take());
         self.phase += 1;
         self.since = None;
         self.first = self.next.map_or(u64::MAX, Seq::get);
         self.reported = false;
         self.sealed = 0;
-    }
-
-    #[inline(never)]
-    fn take_key(&mut self) {
-        self.key = self.chain.take();
     }
 
     /// Whether this phase has lasted long enough.
@@ -183,30 +177,32 @@ impl Receiving {
         // The peer may have moved on. Nothing changes before the tag proves it: the phase bit alone
         // could be forged.
         self.following.open(seq, clear, text, tag).map_err(|_| Reject::Forged)?;
-        self.take_key(now);
-        wipe_stack();
+        and_wipe_stack(|| {
+            let following = self.chain.take();
+            let key = core::mem::replace(&mut self.following, following);
+            let old = core::mem::replace(&mut self.key, key);
+            // Datagrams of the phase before may still be under way.
+            self.old = Some((old, now + self.old_life));
+        });
         self.phase += 1;
         self.lowest = seq.get();
         self.heard = true;
         Ok(())
-    }
-
-    #[inline(never)]
-    fn take_key(&mut self, now: Time) {
-        let following = self.chain.take();
-        let key = core::mem::replace(&mut self.following, following);
-        let old = core::mem::replace(&mut self.key, key);
-        // Datagrams of the phase before may still be under way.
-        self.old = Some((old, now + self.old_life));
     }
 }
 
 /// Octets of the stack that making a key may use.
 const STACK_BYTES: usize = 16 << 10;
 
-/// Overwrites what functions that have returned left on the stack. Keys are moved there, and what others leave
-/// unwritten of a value that they store keeps what stood in its place.
+/// Makes a key, and overwrites what that left on the stack. Keys are moved there, and what others leave unwritten of a
+/// value that they store keeps what stood in its place.
+fn and_wipe_stack(make: impl FnOnce()) {
+    // Each in a frame of its own, in the same place: what was made in the caller's would stay.
+    out_of_line(make);
+    out_of_line(|| [0_u8; STACK_BYTES].zeroize());
+}
+
 #[inline(never)]
-fn wipe_stack() {
-    [0_u8; STACK_BYTES].zeroize();
+fn out_of_line(run: impl FnOnce()) {
+    run();
 }
