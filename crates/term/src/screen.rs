@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub bells: u64,
     /// The next line's number.
     pub next_line: u64,
+    /// The history's end.
+    pub depth: u64,
 }
 
 /// The state of a terminal. `Clone` is O(1).
@@ -116,6 +118,7 @@ impl Screen {
                 double_lines: false,
                 bells: 0,
                 next_line,
+                depth: 0,
             },
             grid: Arc::new(grid),
             hidden: None,
@@ -189,6 +192,13 @@ impl Screen {
     /// The switches.
     pub fn modes(&self) -> &Modes {
         &self.state.modes
+    }
+
+    /// How many lines have left at the top of the primary screen and were not taken back: the position in the
+    /// [history](History::end) that its row 0 would take. No part of what [`same`](crate::same) compares, and 0
+    /// where no history is kept.
+    pub fn depth(&self) -> u64 {
+        self.state.depth
     }
 
     /// The attributes of newly written cells.
@@ -342,6 +352,7 @@ impl Screen {
         let next_line = &mut screen.state.next_line;
         let mut above = HistoryAbove { history, pool: &mut screen.pool, next_line };
         let (mut grid, cursor) = reflow(primary, size, cursor, &mut above);
+        screen.state.depth = history.end();
         // As DECLRMM made those on the screen, so it makes what comes back.
         if screen.state.modes.left_right_margins {
             grid.for_each_mut(|row| row.size = LineSize::Single);

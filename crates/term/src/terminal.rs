@@ -52,6 +52,7 @@ impl Terminal {
     /// A terminal that goes on from a snapshot.
     pub fn resume(screen: Screen, dialect: Dialect) -> Self {
         let profile = Profile::of(&dialect);
+        let history = History::above(profile.history, screen.depth());
         Self {
             screen,
             parser: Parser::new(profile.parser),
@@ -62,7 +63,7 @@ impl Terminal {
             window: None,
             scratch: String::new(),
             memo: ClusterCache::default(),
-            history: History::new(profile.history),
+            history,
             around: TerminalProperties::default(),
             updates: Updates::default(),
         }
@@ -76,7 +77,7 @@ impl Terminal {
     /// Decides about lines that scroll off the primary screen from now on. By default they are kept, but for a
     /// stock mosh's terminal, which has no history.
     pub fn set_history(&mut self, keeping: Keeping) {
-        self.history = History::new(keeping);
+        self.history = History::above(keeping, self.screen.depth());
     }
 
     /// Decides whether programs may change the size.

@@ -231,6 +231,7 @@ impl Emulator<'_> {
         let blank = self.blank();
         let row = self.grid.first_mut();
         let packed = if kept { self.history.push(row, self.pool) } else { 0 };
+        self.state.depth += u64::from(kept);
         Fill { blank, next_line: &mut self.state.next_line }.refresh(row, cols);
         self.grid.turn();
         self.touched(cols + packed);
@@ -250,6 +251,7 @@ impl Emulator<'_> {
                 let packed = self.history.push(self.grid.row(row), self.pool);
                 self.touched(packed);
             }
+            self.state.depth += u64::from(count.min(bottom));
         }
         self.scroll_up(top, count);
     }

@@ -1,5 +1,8 @@
 //! Keeps the lines that scrolled off the top of the primary screen. They are no part of snapshots, and line numbers
 //! name them. `pack` defines their packed form.
+//!
+//! Each line that leaves takes the next *position*, from 0. A screen's [depth](crate::Screen::depth) is the position
+//! that its row 0 would take. A window that grows takes lines back, and their positions are used again.
 
 mod pack;
 
@@ -12,10 +15,13 @@ use crate::screen::row::{Ending, LineId, Row};
 
 use pack::{LINE_BYTES_MAX, RowPacker, Trim};
 
-/// Lines kept, as many terminals keep; the oldest go.
-pub const HISTORY_LINES_MAX: usize = 10_000;
+/// Lines kept; the oldest go. Whole blocks are forgotten, so that 10,240 are left: as many as terminals keep, and
+/// some more.
+pub const HISTORY_LINES_MAX: usize = 10_752;
 /// Bytes kept; the oldest lines go. A line of 200 columns with a colour a cell takes 4 KB.
 pub const HISTORY_BYTES_MAX: usize = 8 << 20;
+/// Times of which it is known how many lines were left when some were taken back.
+const FALLS_MAX: usize = 8;
 /// Lines of one block. Whole blocks are forgotten at once.
 const BLOCK_LINES: usize = 512;
 /// Bytes after which a block takes no further line.
@@ -53,11 +59,24 @@ pub struct History {
     bytes: usize,
     /// Working memory for packing.
     desk: RowPacker,
+    /// The position of the next line.
+    end: u64,
+    /// Lines before this position were erased.
+    erased: u64,
+    /// How often lines were taken back.
+    falls: u64,
+    /// The position of the first line taken back, for the last few times: the newest is the last.
+    fallen: VecDeque<u64>,
 }
 
 impl History {
     pub(crate) fn new(keeping: Keeping) -> Self {
         Self { keeping, ..Self::default() }
+    }
+
+    /// Nothing yet, above a screen of this depth.
+    pub(crate) fn above(keeping: Keeping, depth: u64) -> Self {
+        Self { end: depth, erased: depth, ..Self::new(keeping) }
     }
 
     /// Whether lines are to be [pushed](Self::push).
@@ -79,6 +98,40 @@ impl History {
     /// Bytes the packed lines take.
     pub fn bytes(&self) -> usize {
         self.bytes + self.open.bytes.len()
+    }
+
+    /// The position that the next line will take.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The position of the oldest line that is kept.
+    pub fn first(&self) -> u64 {
+        self.end - self.len() as u64
+    }
+
+    /// Lines before this position were erased (ED 3, a reset), or left before this terminal began. Those from
+    /// here to [`first`](Self::first) were forgotten to make room.
+    pub fn erased(&self) -> u64 {
+        self.erased
+    }
+
+    /// How often lines were taken back.
+    pub fn falls(&self) -> u64 {
+        self.falls
+    }
+
+    /// Lines from this position on are not what they were when [`falls`](Self::falls) had this value. `None`: no
+    /// line was taken back since.
+    pub fn lowest_since(&self, falls: u64) -> Option<u64> {
+        let since = usize::try_from(self.falls.saturating_sub(falls)).unwrap_or(usize::MAX);
+        self.fallen.iter().rev().take(since).copied().min()
+    }
+
+    /// The line at a position as a row: see [`row`](Self::row).
+    pub fn row_at(&self, position: u64, cols: u16, pool: &mut Pool) -> Option<Row> {
+        let index = position.checked_sub(self.first())?;
+        self.row(usize::try_from(index).ok()?, cols, pool)
     }
 
     /// The number of a line, from 0 for the oldest.
@@ -127,7 +180,20 @@ impl History {
 
     /// Forgets everything (ED 3).
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.keeping);
+        let before = core::mem::replace(self, Self::above(self.keeping, self.end));
+        self.falls = before.falls;
+        self.fallen = before.fallen;
+    }
+
+    /// Lines were taken back, so that this is the end. The oldest of too many times is counted with the one after it.
+    pub(crate) fn fell(&mut self) {
+        self.falls += 1;
+        self.fallen.push_back(self.end);
+        if self.fallen.len() > FALLS_MAX
+            && let (Some(oldest), Some(next)) = (self.fallen.pop_front(), self.fallen.front_mut())
+        {
+            *next = oldest.min(*next);
+        }
     }
 
     /// The text of the newest line continues on the screen.
@@ -149,6 +215,7 @@ impl History {
         let (_, start) = self.open.lines.pop()?;
         self.open.bytes.truncate(start as usize);
         self.desk.forget();
+        self.end -= 1;
         row
     }
 
@@ -159,6 +226,7 @@ impl History {
         if self.open.is_full() {
             self.close_block();
         }
+        self.end += 1;
         self.open.push(row, pool, &mut self.desk)
     }
 
@@ -317,7 +385,7 @@ mod tests {
         for n in 0..30_000 {
             terminal.advance(format!("{n}\r\n").as_bytes());
         }
-        assert!((9_000..=HISTORY_LINES_MAX).contains(&terminal.history().len()));
+        assert!((10_240..=HISTORY_LINES_MAX).contains(&terminal.history().len()));
         let newest = terminal.history().len() - 1;
         assert_eq!(terminal.history().text(newest).as_deref(), Some("29997"));
         for n in 0..3_000u32 {
@@ -327,5 +395,75 @@ mod tests {
             }
         }
         assert!(terminal.history().bytes() <= HISTORY_BYTES_MAX);
+    }
+
+    fn positions(terminal: &Terminal) -> (u64, u64, u64, u64) {
+        let history = terminal.history();
+        assert_eq!(history.end(), terminal.screen().depth());
+        (history.erased(), history.first(), history.end(), history.falls())
+    }
+
+    #[test]
+    fn each_line_that_leaves_takes_a_position() {
+        let mut terminal = Terminal::new(Size::clamped(4, 10), Dialect::ROVE);
+        let six = "1\r\n2\r\n3\r\n4\r\n5\r\n6";
+        for (input, want) in [
+            (six, (0, 0, 2, 0)),
+            ("\x1b[1;2r\x1b[2;1H\n\x1b[r", (0, 0, 3, 0)),
+            ("\x1b[2S", (0, 0, 5, 0)),
+            ("\x1b[?1049h\x1b[4;1H\n\n\x1b[?1049l", (0, 0, 5, 0)),
+            ("\x1b[3J", (5, 5, 5, 0)),
+            ("\x1b[4;1H\n", (5, 5, 6, 0)),
+            ("\x1bc", (6, 6, 6, 0)),
+        ] {
+            terminal.advance(input.as_bytes());
+            assert_eq!(positions(&terminal), want, "{input:?}");
+        }
+        let mut resumed = Terminal::resume(terminal.into_screen(), Dialect::ROVE);
+        assert_eq!(positions(&resumed), (6, 6, 6, 0));
+        resumed.advance(b"\x1b[2Sx");
+        assert_eq!(positions(&resumed), (6, 6, 8, 0));
+    }
+
+    #[test]
+    fn positions_are_used_again_for_lines_that_came_back() {
+        let mut terminal = Terminal::new(Size::clamped(4, 10), Dialect::ROVE);
+        terminal.advance("0\r\n1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7".as_bytes());
+        assert_eq!(positions(&terminal), (0, 0, 4, 0));
+        terminal.resize(Size::clamped(5, 10));
+        assert_eq!(positions(&terminal), (0, 0, 3, 1));
+        terminal.resize(Size::clamped(3, 10));
+        assert_eq!(positions(&terminal), (0, 0, 5, 1));
+        terminal.resize(Size::clamped(6, 10));
+        assert_eq!(positions(&terminal), (0, 0, 2, 2));
+        let history = terminal.history();
+        assert_eq!([0, 1, 2].map(|falls| history.lowest_since(falls)), [Some(2), Some(2), None]);
+        let text = |position| {
+            let row = terminal.history().row_at(position, 10, &mut Pool::new())?;
+            Some(char::from(row.cells()[0].bits() as u8))
+        };
+        assert_eq!([0, 1, 2, u64::MAX].map(text), [Some('0'), Some('1'), None, None]);
+    }
+
+    /// Of older times no more is known than the lowest position.
+    #[test]
+    fn lines_came_back_often() {
+        let mut history = History::above(Keeping::Lines, 100);
+        for end in [7, 50, 60, 70, 80, 90, 95, 96, 97, 98] {
+            history.end = end;
+            history.fell();
+        }
+        assert_eq!(history.fallen.len(), FALLS_MAX);
+        let lowest = [0, 1, 2, 3, 9, 10].map(|falls| history.lowest_since(falls));
+        assert_eq!(lowest, [Some(7), Some(7), Some(7), Some(70), Some(98), None]);
+    }
+
+    /// The picture before an update has the depth that it had.
+    #[test]
+    fn the_picture_before_an_update_keeps_its_depth() {
+        let mut terminal = Terminal::new(Size::clamped(4, 10), Dialect::ROVE);
+        terminal.advance(b"1\r\n2\r\n3\r\n4\r\n5\x1b[?2026h\r\n6\r\n7");
+        assert_eq!(terminal.before_update().map(|screen| screen.depth()), Some(1));
+        assert_eq!(terminal.screen().depth(), 3);
     }
 }

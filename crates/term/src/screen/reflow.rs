@@ -40,6 +40,7 @@ pub(crate) fn reflow(
     above: &mut HistoryAbove<'_>,
 ) -> (Grid, Cursor) {
     let mut page = Page::of(grid, cursor);
+    let before = above.history.end();
     let free = grid.rows() - page.rows.len();
     let (height, cols) = (usize::from(size.rows), usize::from(size.cols));
     if grid.cols() != cols {
@@ -51,6 +52,9 @@ pub(crate) fn reflow(
     while page.rows.len() < wanted {
         let Some(rows) = above.take_rows(cols) else { break };
         page.prepend(rows);
+    }
+    if above.history.end() < before {
+        above.history.fell();
     }
     page.fit(wanted, size, above)
 }
