@@ -86,6 +86,29 @@ fn run((name, program, keys): &Case, xterm: &mut Xterm) -> Result<(), String> {
     compare_with_xterm(&written, xterm).map_err(|error| format!("at the end: {error}"))
 }
 
+/// tmux scrolls what is erased from the first cell on into its history, so a repaint erases otherwise.
+#[test]
+fn a_repaint_leaves_the_history_of_tmux_alone() {
+    let mut shown = Terminal::new(Size::clamped(ROWS, COLUMNS), Dialect::ROVE);
+    shown.advance(b"1\r\n2\r\n3\r\n4\r\n5\r\n");
+    let mut paint = Vec::new();
+    rove_term::repaint(shown.screen(), &Dialect::tty("tmux-256color", ""), &mut paint);
+    for (octets, lines) in [(&b"\x1b[H\x1b[J"[..], "5"), (&paint, "0")] {
+        let oracle =
+            Oracle::start("paint", "sh -c 'seq 5; read go; cat paint; echo done; read go'");
+        let oracle = oracle.unwrap();
+        fs::write(oracle.scratch.join("paint"), octets).unwrap();
+        oracle
+            .wait_until("all is written", |oracle| Ok(oracle.written()?.contains(&b'5')))
+            .unwrap();
+        oracle.tmux(&["send-keys", "Enter"]).unwrap();
+        let shows = |oracle: &Oracle| Ok(oracle.tmux(&["capture-pane", "-p"])?.contains("done"));
+        oracle.wait_until("the paint is there", shows).unwrap();
+        let history = oracle.tmux(&["display-message", "-p", "#{history_size}"]).unwrap();
+        assert_eq!(history.trim(), lines, "{octets:?}");
+    }
+}
+
 /// A tmux of its own, and the octets that the program in it has written.
 struct Oracle {
     scratch: Scratch,

@@ -138,15 +138,11 @@ impl<'a, 'o> Frame<'a, 'o> {
         if self.dialect.can(Ability::Alternate) {
             self.painter.out.extend_from_slice(b"\x1b[?1049l");
         }
-        self.painter.out.extend_from_slice(match self.dialect.reader() {
-            Reader::StockPeer | Reader::RovePeer => b"\x1b[r\x1b[0m\x1b[H\x1b[2J",
-            // Some terminals scroll what ED 2 erases into their history. ED 0 leaves the cursor's line as
-            // wide as it is.
-            Reader::Tty if self.dialect.can(Ability::LineSize) => {
-                b"\x1b[r\x1b[0m\x1b[H\x1b#5\x1b[J".as_slice()
-            }
-            Reader::Tty => b"\x1b[r\x1b[0m\x1b[H\x1b[J".as_slice(),
-        });
+        self.painter.out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H");
+        match self.dialect.reader() {
+            Reader::StockPeer | Reader::RovePeer => self.painter.out.extend_from_slice(b"\x1b[2J"),
+            Reader::Tty => self.erase_in_place(),
+        }
         self.painter.pen.style = Style::PLAIN;
         self.painter.cursor = Cursor::HOME;
         self.painter.stands_behind(None);
@@ -158,6 +154,24 @@ impl<'a, 'o> Frame<'a, 'o> {
         modes::write_keyboard(modes.keyboard_flags, &self.dialect, self.painter.out);
         self.settle();
         modes::write_visibility(modes.cursor_visible, self.painter.out);
+    }
+
+    /// Erases a terminal from its first cell on, which the cursor stands at, without a line of it going to the
+    /// terminal's history: some terminals scroll what ED 2 erases into it, and tmux also what ED 0 erases from the
+    /// first cell on. So EL takes that cell, and ED 0 the rest.
+    fn erase_in_place(&mut self) {
+        let out = &mut *self.painter.out;
+        if self.dialect.can(Ability::LineSize) {
+            // ED 0 leaves the cursor's line as wide as it is.
+            out.extend_from_slice(b"\x1b#5");
+        }
+        out.extend_from_slice(b"\x1b[K\x1b[C\x1b[J\x1b[H");
+        if self.dialect.can(Ability::ShellMarks) {
+            // Nor does such an ED take marks away.
+            let marks = [marks::NONE].repeat(self.new.size().rows.into());
+            out.extend_from_slice(&marks.join(&b'\n'));
+            out.extend_from_slice(b"\x1b[H");
+        }
     }
 
     fn modes(&mut self, old: &Modes, new: &Modes, extent: Extent) {

@@ -14,6 +14,9 @@ use crate::render::view::columns;
 use crate::screen::prompt_marks::{Ended, Marks, Prompt};
 use crate::screen::row::Row;
 
+/// Takes the marks of the cursor's row away.
+pub(super) const NONE: &[u8] = b"\x1b]133;X\x07";
+
 /// The marks of a row as a reader has them.
 pub(super) fn marks(row: &Row, dialect: &Dialect) -> Marks {
     match dialect.can(Ability::ShellMarks) {
