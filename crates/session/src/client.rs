@@ -320,6 +320,7 @@ impl Client {
             self.queries.ask(now, out);
         }
         self.predictor.frame(now, observe(self.connection.endpoint(), &self.parts));
+        self.bar.waits(self.endpoint().local().octets_held());
         let source = Source {
             newest: self.endpoint().remote_num(),
             // The last picture stays on the user's terminal, so it has neither bar nor panel.

@@ -118,6 +118,11 @@ impl Input {
         self.end - self.start
     }
 
+    /// Typed octets still held.
+    pub fn octets_held(&self) -> u64 {
+        self.held() - self.resizes as u64
+    }
+
     /// Resizes still held, and surroundings with them.
     pub fn resizes(&self) -> usize {
         self.resizes

@@ -91,11 +91,13 @@ fn the_bar_comes_and_goes() {
     pair.painted.clear();
     pair.run(secs(10));
     assert!(pair.painted.len() < 10 * 40, "a second costs {} octets", pair.painted.len() / 10);
+    pair.keys(b"ls\r").run_ms(1);
+    assert!(pair.top().contains(" seconds ago; 3 keys wait. [To quit"), "{}", pair.top());
     pair.run(secs(3600));
     assert!(pair.top().starts_with("rove: Last contact 1:00:"), "{}", pair.top());
     pair.link = GOOD;
     pair.run(secs(5));
-    assert_eq!(pair.text(), ["日本 hello"]);
+    assert_eq!(pair.text(), ["日本 hello", "ls"]);
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn a_network_that_is_gone_is_told_and_ends_nothing() {
     let end = Notebook { turns_max: 2, sends: vec![30, 20], ..Notebook::default() };
     let memory = Memory { refuses: [Errno::NETUNREACH].into(), ..Memory::default() };
     let (told, notes, memory) = drive(end, memory);
-    assert_eq!(told, ["Network is unreachable", "settled", "settled"]);
+    assert_eq!(told, ["No network here", "settled", "settled"]);
     assert_eq!(notes, ["cannot send: Network is unreachable (os error 101)"]);
     assert_eq!(memory.sent, [vec![7; 30]]);
 }

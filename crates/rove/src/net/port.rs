@@ -129,7 +129,7 @@ impl<'a> Port<'a> {
                 // As if lost on the way: a route may come back, and the peer may come from elsewhere.
                 Sent::Failed(error) => {
                     (self.note)(format_args!("cannot send: {error}"));
-                    session.send_failed(now, &os::words(&error));
+                    session.send_failed(now, &why(&error));
                 }
             }
         }
@@ -161,5 +161,13 @@ impl<'a> Port<'a> {
             if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
         })
         .await
+    }
+}
+
+/// Why nothing can be sent, for the user.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::NetworkDown => "No network here".into(),
+        _ => os::words(error),
     }
 }

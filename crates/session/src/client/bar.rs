@@ -47,6 +47,8 @@ pub struct StatusBar {
     /// Since when an answer is awaited.
     awaits: Option<Time>,
     contact: Contact,
+    /// How many typed octets the server has not acknowledged.
+    waiting: u64,
     /// Shown once the server was heard.
     warning: Option<String>,
 }
@@ -91,6 +93,7 @@ impl StatusBar {
             acked: now,
             awaits: Some(now),
             contact: Contact::NoneBy(now + FIRST_CONTACT_QUIET),
+            waiting: 0,
             warning: None,
         }
     }
@@ -153,6 +156,11 @@ impl StatusBar {
         self.awaits = since;
     }
 
+    /// How many typed octets the server has not acknowledged: told beside its silence. Stock's bar does not tell.
+    pub fn waits(&mut self, octets: u64) {
+        self.waiting = if Commands::of(self.name) == Commands::Rove { octets } else { 0 };
+    }
+
     /// Shows a message in place of the one before. A message that stays forever is never replaced by
     /// one that does not.
     pub fn say(&mut self, text: impl Into<String>, stays: Lifetime) {
@@ -203,11 +211,12 @@ impl StatusBar {
         let said = match (message, silence) {
             (None, None) => return None,
             (None, Some((what, age))) => {
-                format!("Last {what} {} ago.", spell(age, Unit::Long))
+                format!("Last {what} {} ago{}.", spell(age, Unit::Long), self.keys())
             }
             (Some(message), None) => message.text.clone(),
             (Some(message), Some((what, age))) => {
-                format!("{} ({} without {what}.)", message.text, spell(age, Unit::Short))
+                let age = spell(age, Unit::Short);
+                format!("{} ({age} without {what}{}.)", message.text, self.keys())
             }
         };
         // The commands themselves say how to quit.
@@ -217,6 +226,15 @@ impl StatusBar {
             None => String::new(),
         };
         Some(format!("{}: {said}{quit}", self.name))
+    }
+
+    /// The keys that wait, as the end of a sentence; nothing if none does.
+    fn keys(&self) -> String {
+        match self.waiting {
+            0 => String::new(),
+            1 => "; 1 key waits".into(),
+            more => format!("; {more} keys wait"),
+        }
     }
 
     /// The first time after `now` at which [`text`](Self::text) may differ from what it is at `now`,
@@ -368,6 +386,27 @@ mod tests {
         assert_eq!(notice.text(secs(9.0)).as_deref(), Some(&*text));
         let text = "rove: Exiting... (12 s without reply.) [To quit: Ctrl-^ .]";
         assert_eq!(notice.text(secs(12.0)).as_deref(), Some(text));
+    }
+
+    #[test]
+    fn keys_that_wait() {
+        let ago = "Last contact 8 seconds ago";
+        for (name, octets, want) in [
+            ("rove", 0, format!("rove: {ago}.")),
+            ("rove", 1, format!("rove: {ago}; 1 key waits.")),
+            ("rove", 12, format!("rove: {ago}; 12 keys wait.")),
+            ("mosh", 12, format!("mosh: {ago}.")),
+        ] {
+            let mut notice = StatusBar::new(Time::ZERO, name, Escape::None);
+            notice.waits(octets);
+            assert_eq!(notice.text(secs(6.0)), None, "nothing is said before the server is silent");
+            assert_eq!(notice.text(secs(8.0)), Some(want));
+        }
+        let mut notice = notice();
+        notice.waits(2);
+        notice.say("No network here", Lifetime::Until(secs(9.0)));
+        let text = "rove: No network here (8 s without contact; 2 keys wait.) [To quit: Ctrl-^ .]";
+        assert_eq!(notice.text(secs(8.0)).as_deref(), Some(text));
     }
 
     #[test]

@@ -17,7 +17,7 @@ impl Client {
             server: self.connection.peer().unwrap_or(self.server),
             sent: stats.sent,
             received: stats.received,
-            waiting: endpoint.local().held(),
+            waiting: endpoint.local().octets_held(),
             guesses: (self.predictor.right(), self.predictor.resets()),
         }
     }
