@@ -2,6 +2,7 @@
 //! bad link. It needs no ssh, no root and no setup.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt as _;
@@ -38,12 +39,19 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
          Leave with `exit`, or press Ctrl-^ and then a full stop.\n",
         link.describe()
     );
+    let steps = scratch.join("steps");
     let status = Command::new(&rove)
+        .arg("-v")
         .arg(ssh_option(&gate_path)?)
         .arg("127.0.0.1")
         .arg(format!("printf '%s\\n' {}; exec \"$SHELL\" -l", shell_word(&words)))
         .env("PATH", path_with(scratch.path())?)
+        .stderr(File::create(&steps)?)
         .status()?;
+    let steps = fs::read(&steps)?;
+    let text = String::from_utf8_lossy(&steps);
+    let (steps, said) = split_steps(&text);
+    said.iter().for_each(|line| eprintln!("{line}"));
     let report = gate.relay().report();
     println!(
         "rove demo: the link carried {} datagrams of {} bytes and lost {}.",
@@ -51,7 +59,42 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
         report.up.delivered_bytes + report.down.delivered_bytes,
         report.up.lost + report.down.lost,
     );
+    if let Some(Typed { octets, right }) = steps.iter().find_map(|step| typed(step)) {
+        println!(
+            "rove demo: of {octets} octets typed {right} were guessed right, and need not wait for the host. Over \
+             plain ssh each is shown after this link's {} ms round trip at the earliest, and later where \
+             packets are lost.",
+            link.rtt_ms
+        );
+    }
     Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+/// The steps that `rove -v` has told, without their times, and what else it has said.
+fn split_steps(said: &str) -> (Vec<&str>, Vec<&str>) {
+    let mut split = (Vec::new(), Vec::new());
+    for line in said.lines() {
+        match line.strip_prefix("rove ").and_then(|rest| rest.split_once(": ")) {
+            Some((time, step)) if time.trim().parse::<f64>().is_ok() => split.0.push(step),
+            _ => split.1.push(line),
+        }
+    }
+    split
+}
+
+/// Counts the input of a session.
+#[derive(Debug, Eq, PartialEq)]
+struct Typed {
+    octets: u64,
+    /// Guesses that were right.
+    right: u64,
+}
+
+/// Reads the step in which a client says it.
+fn typed(step: &str) -> Option<Typed> {
+    let (octets, rest) = step.strip_prefix("typed ")?.split_once(" octets; ")?;
+    let right = rest.strip_suffix(" guesses were right")?;
+    Some(Typed { octets: octets.parse().ok()?, right: right.parse().ok()? })
 }
 
 /// The program under test: `ROVE_BIN`, or the one beside this program.
@@ -116,6 +159,15 @@ pub(crate) fn shell_word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_are_told_from_words() {
+        let said = "rove    0.012: running ssh\nrove: a warning\nrove   12.5: typed 7 octets; 5 guesses were right";
+        let (steps, words) = split_steps(said);
+        assert_eq!(words, ["rove: a warning"]);
+        let found: Vec<_> = steps.into_iter().map(typed).collect();
+        assert_eq!(found, [None, Some(Typed { octets: 7, right: 5 })]);
+    }
 
     #[test]
     fn words_survive_a_shell() {

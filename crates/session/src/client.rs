@@ -113,6 +113,8 @@ pub struct Client {
     connection: Connection<Input, View>,
     server: SocketAddr,
     typing: KeyInput,
+    /// How many octets were typed.
+    typed: u64,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
     bar: StatusBar,
@@ -153,6 +155,7 @@ impl Client {
             connection,
             server: config.server,
             typing: KeyInput::new(config.escape, Commands::of(config.name)),
+            typed: 0,
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
             gauge: Gauge::new(now),
@@ -400,6 +403,7 @@ impl Client {
 
     fn send(&mut self, now: Time, octets: &[u8]) {
         if !octets.is_empty() {
+            self.typed += octets.len() as u64;
             self.connection.update(now, |input| input.push_keys(octets));
         }
     }

@@ -275,6 +275,11 @@ impl<'a> Screen<'a> {
             stats.resends,
             stats.hops,
         ));
+        self.trace.step(format_args!(
+            "typed {} octets; {} guesses were right",
+            self.client.typed(),
+            self.client.right_guesses(),
+        ));
     }
 }
 

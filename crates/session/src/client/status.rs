@@ -22,6 +22,16 @@ impl Client {
         }
     }
 
+    /// How many octets were typed.
+    pub fn typed(&self) -> u64 {
+        self.typed
+    }
+
+    /// How many guesses at what typed keys do were right, shown or not.
+    pub fn right_guesses(&self) -> u64 {
+        self.predictor.right()
+    }
+
     /// Takes a sample of the path, once a second.
     pub(super) fn take_sample(&mut self, now: Time) {
         let taken = self.gauge.tick(now, || {
