@@ -96,6 +96,7 @@ pub(crate) struct LoginRecord {
 /// In a process with more than one thread: the C library has one buffer for its result.
 pub(crate) fn login_records() -> Vec<LoginRecord> {
     assert!(is_single_threaded(), "login records are read before threads start");
+    #[cfg_attr(not(target_env = "gnu"), allow(unused_mut, reason = "there are no records"))]
     let mut records = Vec::new();
     // SAFETY: with one thread nobody else reads records; each is valid until the next is read.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
