@@ -370,11 +370,12 @@ fn limits(environment: &Environment) -> crate::server::limits::Limits {
     }
 }
 
-/// The last message of the starting process. Stock's words: scripts look for the number.
+/// The last message of the starting process. Stock's words: scripts look for the number. They are written in one
+/// piece, since the server may announce itself at this moment, and ssh brings both to the same place.
 fn take_leave(options: &Options, child: u32) -> io::Result<()> {
     if options.greeting == Greeting::Mosh || options.streams == Streams::Kept {
-        let mut stderr = io::stderr().lock();
-        write!(stderr, "\n{VERSION}\n[mosh-server detached, pid = {child}]\n")?;
+        let words = format!("\n{VERSION}\n[mosh-server detached, pid = {child}]\n");
+        io::stderr().write_all(words.as_bytes())?;
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ mod visitor;
 
 use std::fs;
 use std::net::{Ipv6Addr, UdpSocket};
-use std::os::unix::net::UnixStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -35,6 +36,30 @@ fn prints_one_line_and_leaves_the_login() {
     // Nobody is there to be told, so it ends at once.
     host.signal(Signal::TERM);
     host.wait_for_end();
+}
+
+/// ssh brings the words of the starting process and the server's line to the same place: one cut in two by the other
+/// is not found. Each write to a datagram socket is a datagram.
+#[test]
+fn words_and_line_are_written_in_one_piece_each() {
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let status = rove()
+        .args(["server", "new", "-p", "0", "-i", "127.0.0.1"])
+        .env("ROVE_SERVER_UNCLAIMED_TMOUT", "1")
+        .stdout(OwnedFd::from(theirs.try_clone().unwrap()))
+        .stderr(OwnedFd::from(theirs))
+        .status();
+    assert!(status.unwrap().success());
+    let mut pieces = [0; 2].map(|_| {
+        let mut piece = [0; 4096];
+        let length = ours.recv(&mut piece).unwrap();
+        String::from_utf8_lossy(&piece[..length]).into_owned()
+    });
+    pieces.sort();
+    let [words, line] = pieces;
+    assert!(words.starts_with("\nmosh-server (rove ") && words.ends_with("]\n"), "{words:?}");
+    assert!(line.starts_with("MOSH CONNECT ") && line.ends_with('\n'), "{line:?}");
 }
 
 /// What stock's server tolerates on its command line, as it was seen to (the `tolerance` vectors).
