@@ -52,7 +52,9 @@ pub use dialect::{Ability, Colors, Dialect, Emulation};
 pub use emulator::xtwinops::Resizing;
 pub use keyboard::{Keyboard, KeyboardProtocol, Typed};
 pub use probe::Listener;
-pub use render::{announces, enter, frame, leave, project, repaint, same, unlike_row};
+pub use render::{
+    LineEdge, announces, enter, feed, frame, leave, project, repaint, same, unlike_row, write_line,
+};
 pub use screen::cell::{Cell, Glyph, Semantic, Width};
 pub use screen::history::History;
 pub use screen::modes::{CursorShape, Modes, Mouse, MouseEncoding};

@@ -16,7 +16,7 @@ pub(crate) mod palettes;
 pub mod pool;
 pub mod prompt_marks;
 pub mod properties;
-mod reflow;
+pub(crate) mod reflow;
 pub mod row;
 pub mod size;
 pub mod style;

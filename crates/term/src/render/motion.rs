@@ -34,6 +34,11 @@ impl Cursor {
     /// Where `CSI H` and `CSI r` lead.
     pub(super) const HOME: Self = Self { row: 0, col: 0, footing: CursorKnowledge::Firm };
 
+    /// In the first cell of the screen.
+    pub(super) fn is_home(&self) -> bool {
+        (self.row, self.col) == (0, 0)
+    }
+
     /// The next character prints at this place.
     pub(super) fn is_at(&self, row: usize, col: usize) -> bool {
         self.footing == CursorKnowledge::Firm && (self.row, self.col) == (row, col)

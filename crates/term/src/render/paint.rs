@@ -181,7 +181,12 @@ impl<'a, 'o> Painter<'a, 'o> {
     /// ED from the cursor on.
     pub(super) fn erase_below(&mut self) {
         self.out.extend_from_slice(b"\x1b[J");
-        self.erased_all |= (self.cursor.row, self.cursor.col) == (0, 0);
+        self.erased_all |= self.cursor.is_home();
+    }
+
+    /// ED here would put the picture into the history of some terminals, as `erase_in_place` tells.
+    pub(super) fn erasing_feeds_history(&self) -> bool {
+        self.purpose == Purpose::InPlace && self.cursor.is_home()
     }
 
     /// Draws the differences. `bottom` is the last row before any move.
@@ -282,6 +287,11 @@ impl<'a, 'o> Painter<'a, 'o> {
         }
     }
 
+    /// The reader's cursor stands beyond the last column of the row above this one, whose text goes on here.
+    pub(super) fn begin_wrapped(&mut self) {
+        self.wrapping = true;
+    }
+
     /// The next cell printed must make the reader wrap, so no other octets may come before it.
     pub(super) fn is_wrapping(&self) -> bool {
         self.wrapping
@@ -340,7 +350,7 @@ impl<'a, 'o> Painter<'a, 'o> {
     }
 
     /// Draws the differences in one row.
-    fn row(
+    pub(super) fn row(
         &mut self,
         row: usize,
         (standing, was): (Standing<'_>, CellSite),
@@ -382,7 +392,7 @@ impl<'a, 'o> Painter<'a, 'o> {
 
     /// Makes lines as large as they should be, and blank where they were not. Before anything is
     /// printed: the end of one line may wrap into the next.
-    fn set_line_sizes(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
+    pub(super) fn set_line_sizes(&mut self, standing: &mut [Standing<'_>], wanted: &[&Arc<Row>]) {
         for (row, (old, new)) in standing.iter_mut().zip(wanted).enumerate() {
             if old.map_or(LineSize::Single, |old| old.size()) == new.size() {
                 continue;

@@ -123,7 +123,8 @@ impl<'a> Painter<'a, '_> {
             return false;
         }
         self.prepare_erasing(style);
-        if self.below == Below::Leftovers && style == Style::PLAIN {
+        let below = self.below == Below::Leftovers && style == Style::PLAIN;
+        if below && !self.erasing_feeds_history() {
             self.erase_below();
             self.below = Below::Erased;
         } else {

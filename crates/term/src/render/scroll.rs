@@ -61,6 +61,8 @@ pub(super) enum Purpose {
     Brevity,
     /// Also to feed the lines that leave the screen at its top to the reader's own history, at any cost.
     History,
+    /// Fewer octets, and no line is to reach that history: row 0 moves in no scroll.
+    InPlace,
 }
 
 /// Whether any line has moved: otherwise there is no scroll.
@@ -78,7 +80,10 @@ pub(super) fn find(
     let mut blocks = blocks(standing, wanted);
     blocks.sort_by_key(|scroll| core::cmp::Reverse(scroll.moved()));
     let keeps = |scroll: &Scroll| purpose == Purpose::History && scroll.is_text(standing.len());
-    blocks.into_iter().find(|scroll| keeps(scroll) || pays(scroll, standing, wanted))
+    let may = |scroll: &Scroll| purpose != Purpose::InPlace || scroll.top > 0;
+    blocks
+        .into_iter()
+        .find(|scroll| may(scroll) && (keeps(scroll) || pays(scroll, standing, wanted)))
 }
 
 /// Moves the rows as the reader does.
@@ -201,6 +206,19 @@ mod tests {
         assert_eq!(found, want);
     }
 
+    /// What moves below the first row keeps the first row where it is.
+    #[test]
+    fn scrolls_that_leave_the_history_alone() {
+        for (old, new, found) in
+            [("abcdef", "bcdefg", false), ("abcdef", "zabcde", false), ("habcde", "hbcdez", true)]
+        {
+            let (old_rows, new_rows) = (rows(old), rows(new));
+            let standing: Vec<Standing<'_>> = old_rows.iter().map(Some).collect();
+            let wanted: Vec<_> = new_rows.iter().collect();
+            assert_eq!(find(&standing, &wanted, Purpose::InPlace).is_some(), found, "{old} {new}");
+        }
+    }
+
     #[test]
     fn scrolls_are_found() {
         use Direction::{Down, Up};
@@ -233,6 +251,7 @@ mod tests {
             ("a     ", "      ", Purpose::History, true),
             ("      ", "      ", Purpose::Brevity, false),
             ("yyyyyy", "yyyyyz", Purpose::History, true),
+            ("yyyyyy", "yyyyyz", Purpose::InPlace, false),
         ] {
             let (old_rows, new_rows) = (numbered(old, 0), numbered(new, 1));
             let standing: Vec<Standing<'_>> = old_rows.iter().map(Some).collect();

@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::screen::cell::{Cell, PROTECTED};
 use crate::screen::pool::Pool;
 use crate::screen::row::{Ending, LineId, Row};
 
@@ -176,6 +177,38 @@ impl History {
         let mut text = String::new();
         row.cells().iter().for_each(|cell| pool.push_text(*cell, &mut text));
         Some(text)
+    }
+
+    /// No lines, and the next takes this position: for one who is told of the lines of another's history.
+    pub fn starting_at(position: u64) -> Self {
+        Self::above(Keeping::Lines, position)
+    }
+
+    /// Adds a line, whose numbers are those of `pool`.
+    pub fn append(&mut self, row: &Row, pool: &Pool) {
+        self.desk.forget();
+        self.push(row, pool);
+        self.desk.forget();
+    }
+
+    /// Whether the lines at a position of the two look alike. `None`: one of them has none there.
+    pub fn agrees(&self, other: &Self, position: u64) -> Option<bool> {
+        let mut pool = Pool::new();
+        let ours = self.row_at(position, 0, &mut pool)?;
+        let theirs = other.row_at(position, ours.cells.len() as u16, &mut pool)?;
+        let (longer, shorter) = (theirs.cells(), ours.cells());
+        let seen = |cell: Option<&Cell>| cell.map_or(Cell::BLANK, |cell| *cell).bits() & !PROTECTED;
+        let alike = (0..longer.len()).all(|col| seen(longer.get(col)) == seen(shorter.get(col)));
+        Some(alike && ours.is_wrapped() == theirs.is_wrapped() && ours.size == theirs.size)
+    }
+
+    /// Forgets the lines from this position on. The next one takes it, unless it was ahead.
+    pub fn cut(&mut self, position: u64) {
+        let mut pool = Pool::new();
+        while self.end > position && self.take_last(&mut pool).is_some() {}
+        if self.is_empty() && self.end > position {
+            *self = Self::starting_at(position);
+        }
     }
 
     /// Forgets everything (ED 3).

@@ -169,6 +169,25 @@ impl HistoryAbove<'_> {
     }
 }
 
+/// Rows of a history at this width: those of other widths are wrapped anew.
+pub(crate) fn rewrap(rows: Vec<Arc<Row>>, cols: usize, next_line: &mut u64) -> Vec<Arc<Row>> {
+    if rows.iter().all(|row| row.cells().len() == cols) {
+        return rows;
+    }
+    let mut wrapped = Vec::new();
+    let mut start = 0;
+    while start < rows.len() {
+        let len = 1 + rows[start..].iter().take_while(|row| row.is_wrapped()).count();
+        let line = &rows[start..rows.len().min(start + len)];
+        match line.iter().all(|row| row.cells().len() == cols) {
+            true => wrapped.extend_from_slice(line),
+            false => drop(Line::unwrap(line).wrap(cols, next_line, &mut wrapped)),
+        }
+        start += line.len();
+    }
+    wrapped
+}
+
 /// One line as the program wrote it, unwrapped.
 struct Line<'a> {
     rows: &'a [Arc<Row>],
