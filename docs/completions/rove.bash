@@ -35,7 +35,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --no-init --init --no-clipboard --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp exec install help"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --no-init --init --history --no-clipboard --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp exec install help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -43,6 +43,10 @@ _rove() {
             case "${prev}" in
                 --predict)
                     COMPREPLY=($(compgen -W "adaptive always never experimental" -- "${cur}"))
+                    return 0
+                    ;;
+                --history)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 -L)

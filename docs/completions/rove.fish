@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite no-init init no-clipboard metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
+    string join \n predict= a n predict-overwrite no-init init history= no-clipboard metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -28,6 +28,7 @@ complete -c rove -n "__fish_rove_needs_command" -l predict -d 'When to show what
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, motions of the cursor at once'"
+complete -c rove -n "__fish_rove_needs_command" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
 complete -c rove -n "__fish_rove_needs_command" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
 complete -c rove -n "__fish_rove_needs_command" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_needs_command" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r

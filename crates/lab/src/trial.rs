@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rove_session::Peer;
 use rove_ssp::{Session as _, Time};
-use rove_term::project;
+use rove_term::screen::Buffer;
+use rove_term::{History, project};
 
 use crate::attacker::Tally;
 use crate::compare::differences;
@@ -218,7 +219,34 @@ impl<'a> Trial<'a> {
         if let Some(difference) = differences(view, server.server.screen()).first() {
             return Some(format!("the client's view: {difference}"));
         }
-        self.unpainted().map(|difference| format!("the client's terminal: {difference}"))
+        if let Some(difference) = self.unpainted() {
+            return Some(format!("the client's terminal: {difference}"));
+        }
+        self.unlike_history().map(|difference| format!("the terminal's history: {difference}"))
+    }
+
+    /// The newest line in which the history of the user's terminal differs from the program's, if the client asked for
+    /// lines. Where the window had one size all the time there is none, unless lines wait for the end of another screen.
+    fn unlike_history(&self) -> Option<String> {
+        let (client, server) = (self.session.client(), self.session.server());
+        let past = client.client.view().past()?;
+        let depth = server.server.history().end();
+        if (past.depth(), past.told()) != (depth, depth) || client.client.lines_due().is_some() {
+            return Some(format!("{} of {depth} lines are told", past.told()));
+        }
+        let on_alternate = client.client.view().screen().buffer() == Buffer::Alternate;
+        if on_alternate || self.scenario.resizes != Chance::NEVER {
+            return None;
+        }
+        let text = |history: &History, back: usize| {
+            let text = history.text(history.len().checked_sub(back)?)?;
+            Some(text.trim_end().to_owned())
+        };
+        let (meant, shown) = (server.server.history(), client.tty.history());
+        (1..=meant.len().min(LINES_SURE)).find_map(|back| {
+            let (meant, shown) = (text(meant, back), text(shown, back));
+            (meant != shown).then(|| format!("{back} from its end, {shown:?} for {meant:?}"))
+        })
     }
 
     /// The first difference between the user's terminal and the program's.
@@ -312,6 +340,11 @@ impl<'a> Trial<'a> {
                 let told = at_client.status;
                 let wanted =
                     (*ending != Ending::Quit && sender.peer == Peer::Rove).then_some(EXIT_STATUS);
+                let past = self.session.client().client.view().past();
+                let is_behind = past.is_some_and(|past| past.told() < past.depth());
+                if is_behind && *ending == Ending::Exit {
+                    return self.fault("lines are missing at the end".to_owned());
+                }
                 match told == wanted || *ending == Ending::Both && told.is_none() {
                     true => Ok(()),
                     false => self.fault(format!("exit status {told:?}")),
@@ -483,6 +516,9 @@ const ALONE_DATAGRAMS_MAX: u64 = 300;
 /// How long a healed session may take until both ends are equal. The slowest queue (256 kB at 64 kbit/s) needs
 /// 32 s to drain, and after 10 s of silence stock timing tries again each 3 s only.
 const CONVERGE_MAX: Duration = Duration::from_secs(90);
+
+/// A client gets the newest 10,000 lines at least, less those of a screen or two that it had before.
+const LINES_SURE: usize = 9_000;
 
 /// How long the end of a session may take: stock's 10 s (`mosh-protocol.md` §4.4) and a second.
 const END_MAX: Duration = Duration::from_secs(11);

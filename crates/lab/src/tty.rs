@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rove_session::Client;
 use rove_ssp::Time;
-use rove_term::{Dialect, Screen, Size, Terminal, project, unlike_row};
+use rove_term::{Dialect, History, Screen, Size, Terminal, project, unlike_row};
 
 use crate::compare::differences;
 use crate::rng::{Chance, Rng};
@@ -59,6 +59,11 @@ impl Tty {
     /// The picture.
     pub fn screen(&self) -> &Screen {
         self.terminal.screen()
+    }
+
+    /// The lines above the picture.
+    pub fn history(&self) -> &History {
+        self.terminal.history()
     }
 
     /// Its window has another size.

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use rove_session::client::{Cause, TtyScreen};
+use rove_session::past::LINES_MAX;
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
 use tokio::sync::mpsc;
@@ -306,6 +307,7 @@ fn settings(
         window,
         name: "rove",
         title_prefix: prefix,
+        history: session.history.map_or(LINES_MAX, u64::from),
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },
     })

@@ -52,6 +52,8 @@ pub struct Settings {
     pub title_prefix: &'static str,
     /// Which guesses local echo shows, and when.
     pub guesses: Guesses,
+    /// How many missed lines the terminal's history is to get at most.
+    pub history: u64,
     /// The price of datagrams.
     pub tariff: CostProfile,
 }
@@ -145,6 +147,7 @@ fn machine(
         escape: settings.escape,
         name: settings.name,
         title_prefix: settings.title_prefix.to_owned(),
+        history_lines: settings.history,
         seed: u64::from_ne_bytes(*os::random()?),
     };
     let mut client = Client::new(now, config);

@@ -50,6 +50,7 @@ fn settings() -> Settings {
         window: None,
         name: "rove",
         title_prefix: "",
+        history: 10_000,
         guesses: Guesses::ROVE,
         tariff: CostProfile::Flat,
     }

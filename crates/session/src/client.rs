@@ -5,8 +5,10 @@
 //! does not know how octets travel, which is [`Connection`]'s work, nor what stands on the terminal, which
 //! is the painter's.
 
+mod backlog;
 pub mod bar;
 mod gauge;
+mod interface;
 pub(crate) mod keys;
 mod notify;
 mod others;
@@ -19,7 +21,6 @@ mod scrollback;
 mod status;
 mod ways_out;
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,81 +30,29 @@ use core::time::Duration;
 
 use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role, Session,
-    Time, Timing, Transmit, Wire,
+    Time, Transmit,
 };
-use rove_term::{Dialect, KeyboardProtocol, Screen, Size, TerminalProperties};
+use rove_term::screen::Buffer;
+use rove_term::{Dialect, KeyboardProtocol, Screen, Size, Terminal, TerminalProperties};
 
 use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS};
 use crate::client::gauge::Gauge;
 use crate::client::keys::{KeyInput, Step};
 use crate::client::others::Others;
 use crate::client::paint::{Painter, Sharing, Source};
-use crate::client::partial::PartialStates;
+use crate::client::partial::{PartialStates, observe};
 use crate::client::queries::TerminalQueries;
 use crate::connection::{self, Connection, Patience};
-use crate::escape::{Commands, Escape};
+use crate::escape::Commands;
 use crate::events::Events;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
-use crate::predict::{Display, Observation, Predictor, Settings};
+use crate::past::Past;
+use crate::predict::{Display, Predictor, Settings};
 use crate::view::{Peer, View};
 
+pub use crate::client::interface::{Config, Event, Exit};
 pub use crate::client::overlay::TtyScreen;
 pub use crate::exit::Cause;
-
-/// The parts and settings of a new client.
-pub struct Config {
-    /// The envelope, with its key.
-    pub wire: Box<dyn Wire>,
-    /// When to send what.
-    pub timing: Timing,
-    /// Where the server is.
-    pub server: SocketAddr,
-    /// Which program the server is.
-    pub peer: Peer,
-    /// The user's window.
-    pub size: Size,
-    /// What the user's terminal understands.
-    pub tty: Dialect,
-    /// Which of the terminal's screens is used.
-    pub window: TtyScreen,
-    /// The key that begins a command to the client.
-    pub escape: Escape,
-    /// The program's name, with which each bar begins: `rove`, or `mosh` when called so.
-    pub name: &'static str,
-    /// Stands before window titles: `[rove] `, `[mosh] `, or nothing.
-    pub title_prefix: String,
-    /// Seeds what is random on the wire without being secret.
-    pub seed: u64,
-}
-
-/// A task for the driver.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Event {
-    /// The user wants their local shell: write [`Client::tty_close`], restore the terminal, stop the
-    /// process group, and once continued write [`Client::tty_open`] and call [`Client::resumed`].
-    Suspend,
-    /// The terminal has said something of itself, or colours of it are changed for the first time:
-    /// [`Client::tty_abandon`] is another from now on.
-    TerminalKnown,
-    /// The session is over. Paint once more, then write [`Client::tty_close`] and leave.
-    Exited(Exit),
-}
-
-/// How a session ended at this end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exit {
-    /// Why.
-    pub cause: Cause,
-    /// Both ends know that it is over.
-    pub clean: bool,
-    /// Whether the server was ever heard.
-    pub contact: bool,
-    /// The server's address.
-    pub server: SocketAddr,
-    /// The program's exit status, if the server sent it.
-    pub status: Option<i32>,
-}
 
 /// Without any contact for this long the session is given up (`mosh-protocol.md` §4.4).
 pub const CONTACT_WAIT: Duration = Duration::from_secs(15);
@@ -133,6 +82,8 @@ pub struct Client {
     /// A size not sent yet because too many are on their way.
     held_size: Option<Size>,
     others: Others,
+    /// The last picture is the primary screen, since lines above it wait.
+    leaves_alternate: bool,
     events: Events<Event>,
 }
 
@@ -150,7 +101,15 @@ impl Client {
         };
         let patience = Patience { first_contact: Some(CONTACT_WAIT), silence: None };
         let mut connection = Connection::new(now, endpoint, patience);
-        connection.update(now, |input| input.push_resize(config.size));
+        connection.update(now, |input| {
+            input.push_resize(config.size);
+            // Elsewhere the session has a screen without a history.
+            if config.history_lines > 0
+                && (config.peer, config.window) == (Peer::Rove, TtyScreen::Main)
+            {
+                input.push_lines_wanted(config.history_lines);
+            }
+        });
         Self {
             connection,
             server: config.server,
@@ -169,6 +128,7 @@ impl Client {
             parts: PartialStates::default(),
             held_size: None,
             others: Others::default(),
+            leaves_alternate: false,
             events: Events::new(),
         }
     }
@@ -318,12 +278,16 @@ impl Client {
     pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let before = out.len();
         self.tick(now);
+        self.take_lines();
         if !self.connection.is_over() {
             // Before the picture, which paints over what a terminal shows of a question.
             self.queries.ask(now, out);
         }
         self.predictor.frame(now, observe(self.connection.endpoint(), &self.parts));
         self.bar.waits(self.endpoint().local().octets_held());
+        let depth = self.view().past().map(Past::depth);
+        self.leaves_alternate |=
+            self.connection.is_over() && depth.is_some_and(|depth| self.painter.is_behind(depth));
         let source = Source {
             newest: self.endpoint().remote_num(),
             // The last picture stays on the user's terminal, so it has neither bar nor panel.
@@ -331,9 +295,17 @@ impl Client {
             panel: self.panel.clone().filter(|_| !self.connection.is_over()),
             guesses: self.predictor.revision(),
             sharing: Sharing::of(self.view().session()),
+            depth,
+            leaves: self.leaves_alternate,
         };
         let picture = || {
             let mut screen = self.connection.endpoint().remote().screen().clone();
+            if self.leaves_alternate && screen.buffer() == Buffer::Alternate {
+                // Lines that wait are lines of the other screen.
+                let mut terminal = Terminal::resume(screen, Dialect::ROVE);
+                terminal.advance(b"\x1b[?1049l");
+                return terminal.into_screen();
+            }
             self.predictor.overlay(&mut screen);
             screen
         };
@@ -369,6 +341,12 @@ impl Client {
     /// the terminal back: it would be typed into the user's shell.
     pub fn answers_due(&self) -> Option<Time> {
         self.queries.answers_due()
+    }
+
+    /// When to paint once more, even if the session is over, because lines wait for the terminal's history. `None`: none
+    /// do.
+    pub fn lines_due(&self) -> Option<Time> {
+        self.painter.lines_due()
     }
 
     /// The next thing for the driver to do.
@@ -472,8 +450,17 @@ impl Client {
         self.parts.forget(endpoint.remote().echo_ack());
     }
 
+    /// Takes the lines that the newest state tells of, once.
+    fn take_lines(&mut self) {
+        let endpoint = self.connection.endpoint();
+        if let Some(past) = endpoint.remote().past() {
+            self.painter.tell(endpoint.remote_num(), past);
+        }
+    }
+
     /// Acts on the connection's events.
     fn drain(&mut self, now: Time) {
+        self.take_lines();
         while let Some(event) = self.connection.poll_event() {
             match event {
                 connection::Event::NewRemote(_) => {
@@ -504,18 +491,6 @@ impl Client {
         self.bar.awaits(endpoint.awaits_since());
         self.send_size(now);
         self.send_properties(now);
-    }
-}
-
-/// What the predictor sees of the session.
-fn observe<'a>(endpoint: &'a Endpoint<Input, View>, parts: &PartialStates) -> Observation<'a> {
-    let view = endpoint.remote();
-    Observation {
-        screen: view.screen(),
-        echo_ack: parts.whole(view.echo_ack()),
-        sent: parts.whole(endpoint.sent_num()),
-        interval: endpoint.send_interval(),
-        line: view.line(),
     }
 }
 

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use rove_ssp::Time;
-use rove_term::{Checksums, Dialect, Screen, Size, Terminal, TerminalProperties};
+use rove_term::{Checksums, Dialect, History, Screen, Size, Terminal, TerminalProperties};
 
 use crate::host::input::{CursorKeys, PtyInput};
 use crate::host::paste::{PasteHold, PasteScanner};
@@ -281,6 +281,11 @@ impl Host {
     /// The screen as the program sees it.
     pub fn screen(&self) -> &Screen {
         self.terminal.screen()
+    }
+
+    /// The lines above the primary screen.
+    pub fn history(&self) -> &History {
+        self.terminal.history()
     }
 
     /// The terminal's size.

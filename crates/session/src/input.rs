@@ -60,6 +60,8 @@ pub enum Event<'a> {
     TerminalProperties(&'a TerminalProperties),
     /// The client only leaves: the session is to go on.
     Leaving,
+    /// The largest number of missed lines that the client wants.
+    LinesWanted(u64),
 }
 
 #[derive(Clone)]
@@ -68,6 +70,7 @@ enum Piece {
     Resize(Size),
     TerminalProperties(Arc<TerminalProperties>),
     Leaving,
+    LinesWanted(u64),
 }
 
 impl Input {
@@ -99,6 +102,11 @@ impl Input {
     /// Appends that the client only leaves. Only for a peer that knows it.
     pub fn push_leaving(&mut self) {
         self.push(Piece::Leaving);
+    }
+
+    /// Appends how many missed lines are wanted. Counted like a resize. Only for a peer that knows it.
+    pub fn push_lines_wanted(&mut self, wanted: u64) {
+        self.push(Piece::LinesWanted(wanted));
     }
 
     fn push(&mut self, piece: Piece) {
@@ -194,6 +202,7 @@ impl State for Input {
                 Event::Resize(size) => UserEvent::Resize(size.into()),
                 Event::TerminalProperties(around) => UserEvent::TerminalProperties(*around),
                 Event::Leaving => UserEvent::Leaving,
+                Event::LinesWanted(wanted) => UserEvent::LinesWanted(wanted),
             };
             flush(&mut keys, out);
             write_user(event, out);
@@ -211,6 +220,7 @@ impl State for Input {
                 },
                 UserEvent::TerminalProperties(around) => self.push_properties(around),
                 UserEvent::Leaving => self.push_leaving(),
+                UserEvent::LinesWanted(wanted) => self.push_lines_wanted(wanted),
             }
         }
         Ok(())
@@ -302,6 +312,7 @@ impl<'a> Since<'a> {
             Piece::Resize(size) => Event::Resize(*size),
             Piece::TerminalProperties(around) => Event::TerminalProperties(around),
             Piece::Leaving => Event::Leaving,
+            Piece::LinesWanted(wanted) => Event::LinesWanted(*wanted),
         })
     }
 
@@ -337,7 +348,10 @@ impl Piece {
     fn len(&self) -> usize {
         match self {
             Self::Keys(octets) => octets.len(),
-            Self::Resize(_) | Self::TerminalProperties(_) | Self::Leaving => 1,
+            Self::Resize(_)
+            | Self::TerminalProperties(_)
+            | Self::Leaving
+            | Self::LinesWanted(_) => 1,
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod host;
 pub mod input;
 pub mod line_mode;
 pub mod messages;
+pub mod past;
 pub mod predict;
 pub mod server;
 pub mod session_info;

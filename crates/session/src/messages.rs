@@ -5,6 +5,7 @@
 //! four megabytes of empty messages cost nothing. This file knows octets, not screens or keys.
 
 mod fields;
+mod lines;
 mod properties;
 
 use alloc::vec::Vec;
@@ -16,12 +17,14 @@ use crate::line_mode::LineMode;
 use crate::session_info::SessionFields;
 pub use fields::EVENTS_MAX;
 use fields::{
-    ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LEAVING, EXT_LINE,
-    EXT_OCTETS, EXT_PROPERTIES, EXT_RESIZE, EXT_SESSION, LEAVING_HOW, LINE_MODES, OCTETS,
-    RESIZE_HEIGHT, RESIZE_WIDTH, SESSION_ENDED, SESSION_FLAGS, SESSION_NAME, SESSION_OTHERS,
-    SESSION_WHO, TOO_MANY, TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_fields,
-    write_numbers, write_octets,
+    ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_DEPTH, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LEAVING,
+    EXT_LINE, EXT_LINES, EXT_OCTETS, EXT_PROPERTIES, EXT_RESIZE, EXT_ROWS, EXT_SESSION,
+    LEAVING_HOW, LINE_MODES, LINES_FORMAT, LINES_WANTED, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH,
+    SESSION_ENDED, SESSION_FLAGS, SESSION_NAME, SESSION_OTHERS, SESSION_WHO, TOO_MANY,
+    TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_fields, write_numbers,
+    write_octets,
 };
+pub use lines::{DepthFields, RowsFields};
 
 /// One event of the user stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +37,8 @@ pub enum UserEvent<'a> {
     TerminalProperties(TerminalProperties),
     /// The client only leaves: the session is to go on (our extension 22).
     Leaving,
+    /// The largest number of missed lines that the client wants (our extension 23).
+    LinesWanted(u64),
 }
 
 /// One event of the screen's diff.
@@ -51,6 +56,10 @@ pub enum HostEvent<'a> {
     ExitStatus(i32),
     /// The session, and who else is in it (our extension 21; sent to a client that asked for it).
     Session(SessionFields<'a>),
+    /// How far the lines above the screen go (our extension 19; sent to a client that wants lines).
+    Depth(DepthFields),
+    /// Lines that left the screen (our extension 20; the same).
+    Rows(RowsFields<'a>),
 }
 
 /// A size as the wire carries it: any two numbers.
@@ -79,8 +88,8 @@ impl From<Size> for Dimensions {
 /// Reads a `UserMessage`. Unknown fields are skipped, as both stock programs do.
 pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadDiff> {
     read(diff, |message| {
-        let [keys, resize, properties, leaving] =
-            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_PROPERTIES, EXT_LEAVING])?;
+        let [keys, resize, properties, leaving, lines] =
+            octets_of(message, [EXT_OCTETS, EXT_RESIZE, EXT_PROPERTIES, EXT_LEAVING, EXT_LINES])?;
         Ok(if let Some(message) = keys {
             Some(UserEvent::Keys(read_octets(message)?))
         } else if let Some(message) = resize {
@@ -90,6 +99,9 @@ pub fn read_user(diff: &[u8]) -> Result<Vec<UserEvent<'_>>, BadDiff> {
         } else if let Some(message) = leaving {
             let [how] = numbers_of(message, [LEAVING_HOW])?;
             (how == DETACH).then_some(UserEvent::Leaving)
+        } else if let Some(message) = lines {
+            let [wanted, format] = numbers_of(message, [LINES_WANTED, LINES_FORMAT])?;
+            (format == LINES_AS_TEXT).then_some(UserEvent::LinesWanted(wanted))
         } else {
             None
         })
@@ -103,6 +115,10 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
         UserEvent::Resize(dimensions) => write_dimensions(dimensions, out),
         UserEvent::TerminalProperties(around) => properties::write(&around, out),
         UserEvent::Leaving => write_numbers(EXT_LEAVING, &[(LEAVING_HOW, DETACH)], out),
+        UserEvent::LinesWanted(wanted) => {
+            let fields = [(LINES_WANTED, wanted), (LINES_FORMAT, LINES_AS_TEXT)];
+            write_numbers(EXT_LINES, &fields, out);
+        }
     }
 }
 
@@ -110,9 +126,18 @@ pub fn write_user(event: UserEvent<'_>, out: &mut Vec<u8>) {
 /// first extension of 2, 3 and 7 that an event has.
 pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadDiff> {
     read(diff, |message| {
-        let [bytes, resize, echo_ack, line, exit_status, session] = octets_of(
+        let [bytes, resize, echo_ack, line, exit_status, session, depth, rows] = octets_of(
             message,
-            [EXT_OCTETS, EXT_RESIZE, EXT_ECHO_ACK, EXT_LINE, EXT_EXIT_STATUS, EXT_SESSION],
+            [
+                EXT_OCTETS,
+                EXT_RESIZE,
+                EXT_ECHO_ACK,
+                EXT_LINE,
+                EXT_EXIT_STATUS,
+                EXT_SESSION,
+                EXT_DEPTH,
+                EXT_ROWS,
+            ],
         )?;
         Ok(if let Some(message) = bytes {
             Some(HostEvent::Bytes(read_octets(message)?))
@@ -128,6 +153,10 @@ pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadDiff> {
             Some(HostEvent::ExitStatus(numbers_of(message, [EXIT_STATUS_CODE])?[0] as i32))
         } else if let Some(message) = session {
             Some(HostEvent::Session(read_session(message)?))
+        } else if let Some(message) = depth {
+            Some(HostEvent::Depth(lines::read_depth(message)?))
+        } else if let Some(message) = rows {
+            Some(HostEvent::Rows(lines::read_rows(message)?))
         } else {
             None
         })
@@ -146,11 +175,15 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
             write_numbers(EXT_EXIT_STATUS, &[(EXIT_STATUS_CODE, code)], out);
         }
         HostEvent::Session(session) => write_session(&session, out),
+        HostEvent::Depth(depth) => lines::write_depth(&depth, out),
+        HostEvent::Rows(rows) => lines::write_rows(&rows, out),
     }
 }
 
 /// How a client leaves: the session goes on.
 const DETACH: u64 = 1;
+/// The form of lines: as text that prints them.
+const LINES_AS_TEXT: u64 = 1;
 
 fn read_session(message: &[u8]) -> Result<SessionFields<'_>, BadDiff> {
     let [name, who] = octets_of(message, [SESSION_NAME, SESSION_WHO])?;

@@ -12,7 +12,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{Arrival, Endpoint, Machine, Outbox, Reject, Session, Time, Timing, Transmit, Wire};
-use rove_term::{Checksums, Screen, Size};
+use rove_term::{Checksums, History, Screen, Size};
 
 use crate::connection::Patience;
 use crate::events::Events;
@@ -293,6 +293,11 @@ impl Server {
     /// The screen as the program sees it.
     pub fn screen(&self) -> &Screen {
         self.host.screen()
+    }
+
+    /// The lines above the program's primary screen.
+    pub fn history(&self) -> &History {
+        self.host.history()
     }
 
     /// How the program ended; `None` while it runs, or has not begun.

@@ -13,6 +13,7 @@ use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
 use crate::line_mode::LineMode;
 use crate::messages::{HostEvent, read_host, write_host};
+use crate::past::{Past, Reading};
 use crate::session_info::SessionInfo;
 use crate::work::{TURN_CELLS, TURN_OCTETS, diff_cells_max};
 
@@ -47,6 +48,7 @@ pub struct View {
     line: Option<LineMode>,
     exit_status: Option<i32>,
     session: Option<Arc<SessionInfo>>,
+    past: Option<Past>,
     ignored: u64,
     /// The diff that is being applied.
     applying: Option<Box<Applying>>,
@@ -57,6 +59,7 @@ pub struct View {
 #[derive(Clone, Debug)]
 struct Applying {
     terminal: Terminal,
+    lines: Reading,
     /// Cells that it may touch.
     cells_max: u64,
     /// The event that is next, and how many of its octets are done.
@@ -74,6 +77,7 @@ impl View {
             line: None,
             exit_status: None,
             session: None,
+            past: None,
             ignored: 0,
             applying: None,
             cells_touched: 0,
@@ -107,6 +111,11 @@ impl View {
         self.session.as_deref()
     }
 
+    /// The lines above the screen. `None` from a server that was not asked for them.
+    pub fn past(&self) -> Option<&Past> {
+        self.past.as_ref()
+    }
+
     /// Events of the peer that were skipped: a size of zero, a falling echo ack, a query.
     pub fn ignored(&self) -> u64 {
         self.ignored
@@ -134,6 +143,11 @@ impl View {
         self.exit_status = exit_status.or(self.exit_status);
     }
 
+    /// The lines above the screen, to be changed. Only for a client that asked for them.
+    pub(crate) fn past_mut(&mut self) -> &mut Option<Past> {
+        &mut self.past
+    }
+
     /// Says what the session is. Only for a client that asked for it.
     pub(crate) fn describe(&mut self, session: Arc<SessionInfo>) {
         self.session = Some(session);
@@ -141,13 +155,17 @@ impl View {
 }
 
 impl State for View {
-    /// In stock's order: echo ack, resize, screen; ours come last.
+    /// In stock's order: echo ack, resize, screen; ours come last, but for lines, some of which stand on the base's
+    /// screen.
     fn diff_from(&self, base: &Self, out: &mut Vec<u8>) {
         if self.echo_ack != base.echo_ack {
             write_host(HostEvent::EchoAck(self.echo_ack.get()), out);
         }
         if self.screen.size() != base.screen.size() {
             write_host(HostEvent::Resize(self.screen.size().into()), out);
+        }
+        if let Some(past) = &self.past {
+            past.diff_from(base.past.as_ref(), &base.screen, out);
         }
         let mut octets = Vec::new();
         frame(&base.screen, &self.screen, &self.dialect, &mut octets);
@@ -204,16 +222,39 @@ impl State for View {
                 HostEvent::Line(mode) => self.line = Some(mode),
                 HostEvent::ExitStatus(status) => self.exit_status = Some(status),
                 HostEvent::Session(fields) => self.session = Some(Arc::new(fields.into())),
+                HostEvent::Depth(fields) => applying.lines.depth(fields),
+                HostEvent::Rows(_) if turn.is_over() => {
+                    self.applying = Some(applying);
+                    return Ok(Applied::Part);
+                }
+                HostEvent::Rows(fields) => {
+                    let depth = self.past.as_ref().map_or(0, Past::depth);
+                    let taken = applying.lines.rows(&fields, (&self.screen, depth));
+                    self.ignored += u64::from(!taken);
+                    turn.octets += fields.text.len();
+                    turn.cells += applying.lines.take_work();
+                }
             }
             applying.event += 1;
         }
         self.cells_touched = applying.terminal.cells_touched();
         self.screen = applying.terminal.into_screen();
+        match (applying.lines.finish(), &mut self.past) {
+            (Some((fields, news)), past) => past.get_or_insert_default().receive(fields, news),
+            (None, Some(past)) => past.forget_news(),
+            (None, None) => {}
+        }
         Ok(Applied::Whole)
     }
 
     fn weight(&self) -> usize {
-        self.screen.weight()
+        self.screen.weight() + self.past.as_ref().map_or(0, Past::weight)
+    }
+
+    fn subtract(&mut self, known: &Self) {
+        if let (Some(past), Some(known)) = (&mut self.past, &known.past) {
+            past.subtract(known);
+        }
     }
 }
 
@@ -222,6 +263,12 @@ impl State for View {
 struct Turn {
     cells: u64,
     octets: usize,
+}
+
+impl Turn {
+    fn is_over(&self) -> bool {
+        self.cells >= TURN_CELLS || self.octets >= TURN_OCTETS
+    }
 }
 
 impl Applying {
@@ -240,14 +287,15 @@ impl Applying {
         let mut terminal = Terminal::resume(view.screen.clone(), view.dialect);
         // The lines would be gone with the terminal.
         terminal.set_history(Keeping::Nothing);
-        Ok(Self { terminal, cells_max: diff_cells_max(old, new, octets), event: 0, octets: 0 })
+        let cells_max = diff_cells_max(old, new, octets);
+        Ok(Self { terminal, lines: Reading::default(), cells_max, event: 0, octets: 0 })
     }
 
     /// Reads on in host bytes, until they or the turn end.
     fn advance(&mut self, bytes: &[u8], turn: &mut Turn) -> Result<Applied, BadDiff> {
         while let Some(rest) = bytes.get(self.octets..).filter(|rest| !rest.is_empty()) {
             let before = self.terminal.cells_touched();
-            if turn.cells >= TURN_CELLS || turn.octets >= TURN_OCTETS {
+            if turn.is_over() {
                 return Ok(Applied::Part);
             }
             let piece = &rest[..rest.len().min(TURN_OCTETS - turn.octets)];
@@ -272,6 +320,7 @@ impl PartialEq for View {
             && self.line == other.line
             && self.exit_status == other.exit_status
             && self.session == other.session
+            && self.past == other.past
             && same(&self.screen, &other.screen, &self.dialect)
             && !announces(&self.screen, &other.screen, &self.dialect)
     }
@@ -353,6 +402,8 @@ mod tests {
                 HostEvent::Line(_) => 'l',
                 HostEvent::ExitStatus(_) => 'x',
                 HostEvent::Session(_) => 's',
+                HostEvent::Depth(_) => 'd',
+                HostEvent::Rows(_) => 'p',
             };
             events.iter().map(order).collect::<String>()
         });

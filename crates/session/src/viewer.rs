@@ -7,6 +7,7 @@
 
 mod budget;
 mod echo;
+mod lines;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -32,6 +33,7 @@ use crate::session_info::{LetGo, SessionInfo};
 use crate::view::{Peer, View};
 use crate::viewer::budget::FrameBudget;
 use crate::viewer::echo::EchoHistory;
+use crate::viewer::lines::{Frame, LineTelling, is_path_poor};
 use crate::work::LINK_OCTETS_MAX;
 
 pub use crate::viewer::budget::SCREEN_RATE;
@@ -107,6 +109,11 @@ pub struct Viewer {
     is_leaving: bool,
     /// The newest state whose keys the host holds back.
     held: Option<StateNum>,
+    lines: LineTelling,
+    /// When the program was found to have ended.
+    ended: Option<Time>,
+    /// Until when the end of the session waits for lines.
+    drains_until: Option<Time>,
     events: Events<Event>,
 }
 
@@ -137,6 +144,9 @@ impl Viewer {
             session: None,
             is_leaving: false,
             held: None,
+            lines: LineTelling::default(),
+            ended: None,
+            drains_until: None,
             events: Events::new(),
         }
     }
@@ -211,9 +221,14 @@ impl Viewer {
         out: &mut Outbox,
     ) -> Option<Transmit> {
         self.advance(now, host);
-        let transmit = self.connection.poll_transmit(now, out);
+        let mut transmit = self.connection.poll_transmit(now, out);
+        if transmit.is_none() && self.lines_due(host).is_some_and(|time| time <= now) {
+            // What was new was no news to the client, so that lines may go.
+            self.advance(now, host);
+            transmit = self.connection.poll_transmit(now, out);
+        }
         self.drain(now, host);
-        if transmit.is_some() {
+        if transmit.is_some() && !self.lines.is_alone() {
             self.budget.sent(now, out.datagram.len());
         }
         transmit
@@ -222,8 +237,9 @@ impl Viewer {
     /// When to call [`poll_transmit`](Self::poll_transmit) again if nothing happens before, neither here nor
     /// [at the host](Host::poll_timeout): see [`Machine::poll_timeout`].
     pub fn poll_timeout(&self, host: &Host) -> Option<Time> {
-        let frame = self.frame_due(host).filter(|_| self.connection.is_open());
-        frame.into_iter().chain(self.connection.poll_timeout()).min()
+        let own = [self.frame_due(host), self.lines_due(host), self.drains_until];
+        let own = own.into_iter().flatten().filter(|_| self.connection.is_open());
+        own.chain(self.connection.poll_timeout()).min()
     }
 
     /// The next thing for the driver to do.
@@ -295,20 +311,48 @@ impl Viewer {
         let has_ended = host.exit_status().is_some() && self.connection.has_contact();
         // A client that sleeps is waited for, if it knows how to come back to what has ended.
         let is_there = self.session.is_none() || self.was_heard(now, AWAY_AFTER);
+        self.drains_until = None;
         if has_ended && is_there && self.connection.is_open() {
-            self.begin_close(now, host, Cause::Closed);
+            self.end(now, host);
         }
         if self.connection.is_open() && self.frame_due(host).is_some_and(|time| time <= now) {
             self.show(now, host.picture(now), host);
         }
+        if self.connection.is_open() && self.lines_due(host).is_some_and(|time| time <= now) {
+            let lines = &mut self.lines;
+            self.connection.update(now, |view| lines.tell_alone(now, view, host.history()));
+        }
         self.drain(now, host);
+    }
+
+    /// The program has ended. Its last screen goes at once, and the end follows the last of the lines above it.
+    fn end(&mut self, now: Time, host: &Host) {
+        if self.ended.is_none() {
+            self.ended = Some(now);
+            self.show(now, host.last_picture(now), host);
+        }
+        let local = self.connection.endpoint().local();
+        self.drains_until = self.lines.drains_until(local, self.ended.unwrap_or(now));
+        let is_gone = !self.was_heard(now, AWAY_AFTER);
+        if is_gone || self.drains_until.is_none_or(|time| time <= now) {
+            self.drains_until = None;
+            self.begin_close(now, host, Cause::Closed);
+        }
+    }
+
+    /// When lines are to be told that no frame takes along: not while a frame is.
+    fn lines_due(&self, host: &Host) -> Option<Time> {
+        let is_shown = self.seen == Some(host.version());
+        self.lines.due(self.connection.endpoint()).filter(|_| is_shown)
     }
 
     /// When the next frame is to be taken: when there is something new for this client and its budget allows.
     ///
     /// Screen and echo ack travel together: a frame that claims to answer a key must show the answer.
     fn frame_due(&self, host: &Host) -> Option<Time> {
-        let has_news = self.line_news(host).is_some() || self.session_news().is_some();
+        let has_news = self.line_news(host).is_some()
+            || self.session_news().is_some()
+            || self.lines.is_news(self.connection.endpoint().local());
         let changed = if self.seen != Some(host.version()) || has_news {
             // While a frame is held, so are the echo acks.
             host.held_until(self.seen)
@@ -328,7 +372,13 @@ impl Viewer {
         self.seen = Some(picture.version);
         self.behind = picture.version != host.version();
         self.budget.expire_answer(now);
+        // Once the program has ended nothing comes that would have to be short.
+        let is_path_poor = self.ended.is_none() && is_path_poor(now, self.connection.endpoint());
+        let is_ahead = self.budget.is_ahead(now);
+        let lines = &mut self.lines;
         self.connection.update(now, |view| {
+            let shown = view.screen().clone();
+            let is_new = screen.is_some();
             if let Some(mut screen) = screen {
                 screen.bound_links(LINK_OCTETS_MAX);
                 view.show(screen);
@@ -338,6 +388,9 @@ impl Viewer {
             if let Some(session) = session {
                 view.describe(session);
             }
+            let history = host.history();
+            let frame = Frame { history, shown: &shown, is_new, is_ahead, is_path_poor };
+            lines.add(now, view, &frame);
         });
     }
 
@@ -392,10 +445,12 @@ impl Viewer {
             carried = true;
             match event {
                 Typed::Leaving => self.is_leaving = true,
+                Typed::LinesWanted(wanted) => self.lines.want(wanted),
                 _ if self.rights == Rights::Look => {}
                 Typed::Keys(octets) => {
                     host.type_keys(now, self.id, octets);
                     self.budget.typed(now);
+                    self.lines.typed(now);
                 }
                 Typed::Resize(size) => host.want_size(self.id, size),
                 Typed::TerminalProperties(properties) => {

@@ -8,7 +8,8 @@ mod vectors;
 
 use rove_session::LineMode;
 use rove_session::messages::{
-    Dimensions, HostEvent, UserEvent, read_host, read_user, write_host, write_user,
+    DepthFields, Dimensions, HostEvent, RowsFields, UserEvent, read_host, read_user, write_host,
+    write_user,
 };
 use rove_session::session_info::SessionFields;
 use rove_ssp::{
@@ -64,6 +65,7 @@ fn user_diffs() -> Vec<(&'static str, Vec<UserEvent<'static>>)> {
             vec![UserEvent::TerminalProperties(TerminalProperties::default())],
         ),
         ("extension 22", vec![UserEvent::Keys(b"x"), UserEvent::Leaving]),
+        ("extension 23", vec![UserEvent::LinesWanted(10_000)]),
     ]
 }
 
@@ -84,6 +86,20 @@ fn host_diffs() -> Vec<(&'static str, Vec<HostEvent<'static>>)> {
         ("extension 16, neither", vec![HostEvent::Line(LineMode::Raw)]),
         ("extension 17, below zero", vec![HostEvent::ExitStatus(-1)]),
         (
+            "extensions 19 and 20",
+            vec![
+                HostEvent::Depth(DepthFields { depth: 300, told: 298, erased: 2, falls: 1 }),
+                HostEvent::Rows(RowsFields {
+                    first: 290,
+                    cols: 80,
+                    count: 8,
+                    kept: 6,
+                    text: b"one\r\n\x1b[31mtwo\x1b[m\r\n",
+                    open: false,
+                }),
+            ],
+        ),
+        (
             "extension 21",
             vec![HostEvent::Session(SessionFields {
                 name: b"work",
@@ -101,6 +117,7 @@ fn user_fields(event: &UserEvent<'_>) -> Value {
         UserEvent::Keys(octets) => json!({ "keys": hex(octets) }),
         UserEvent::Resize(size) => json!({ "width": size.width, "height": size.height }),
         UserEvent::Leaving => json!({ "leaving": 1 }),
+        UserEvent::LinesWanted(wanted) => json!({ "lines_wanted": wanted }),
         UserEvent::TerminalProperties(around) => {
             let color = |color: Option<Rgb>| color.map(|Rgb(r, g, b)| hex(&[r, g, b]));
             json!({
@@ -132,6 +149,13 @@ fn host_fields(event: &HostEvent<'_>) -> Value {
         HostEvent::ExitStatus(status) => json!({ "exit_status": status }),
         HostEvent::Session(SessionFields { name, flags, others, ended, who }) => json!({
             "name": hex(name), "flags": flags, "others": others, "ended": ended, "who": hex(who),
+        }),
+        HostEvent::Depth(DepthFields { depth, told, erased, falls }) => json!({
+            "depth": depth, "told": told, "erased": erased, "falls": falls,
+        }),
+        HostEvent::Rows(RowsFields { first, cols, count, kept, text, open }) => json!({
+            "first": first, "cols": cols, "count": count, "kept": kept, "text": hex(text),
+            "open": open,
         }),
     }
 }

@@ -6,3 +6,4 @@ mod common;
 mod contact;
 #[path = "../common/host.rs"]
 mod host;
+mod scrollback;

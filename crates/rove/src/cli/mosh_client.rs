@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use rove_session::Peer;
 use rove_session::client::TtyScreen;
+use rove_session::past::LINES_MAX;
 use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
 use zeroize::Zeroizing;
@@ -104,6 +105,7 @@ fn settings() -> Result<Settings, MoshClientError> {
         escape: environment::escape(environment::variable_os("MOSH_ESCAPE_KEY")),
         window: set("MOSH_NO_TERM_INIT").then_some(TtyScreen::Main),
         name: "mosh",
+        history: LINES_MAX,
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
         tariff: CostProfile::Flat,

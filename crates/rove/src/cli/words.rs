@@ -107,6 +107,11 @@ pub(super) struct SessionArgs {
     #[arg(long)]
     pub(super) init: bool,
 
+    /// How many lines that scrolled by unseen your terminal gets at most. 0: none.
+    #[arg(long, value_name = "LINES", env = "ROVE_HISTORY",
+        value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    pub(super) history: Option<u16>,
+
     /// Keep programs on the host from writing your clipboard. (None ever reads it.)
     #[arg(long)]
     pub(super) no_clipboard: bool,

@@ -33,6 +33,9 @@ const STUCK_PAUSE: Duration = Duration::from_millis(50);
 /// How long to wait for the terminal to take the last picture.
 const LAST_PAINT_WAIT: Duration = Duration::from_millis(500);
 
+/// How long to wait for it to take some of the lines above that.
+const LAST_LINES_WAIT: Duration = Duration::from_secs(10);
+
 /// Octets read at a time from the terminal before it is given back: some answers are a kilobyte.
 const HEARD_OUT_BYTES: usize = 1024;
 
@@ -228,14 +231,23 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Shows the last picture, if the terminal still takes it.
+    /// Shows the last picture and the lines above it, as far as the terminal takes them.
     async fn finish(&mut self) {
-        for _ in 0..2 {
+        let mut wait = LAST_PAINT_WAIT;
+        loop {
+            if self.client.lines_due().is_some() {
+                wait = LAST_LINES_WAIT;
+            }
             let flush = poll_fn(|cx| self.tty.poll_flush(cx));
-            if clock::within(LAST_PAINT_WAIT, flush).await.is_err() {
+            if clock::within(wait, flush).await.is_err() {
                 break;
             }
-            self.client.poll_paint(self.clock.now(), self.tty.frame());
+            let now = self.clock.now();
+            if self.client.poll_paint(now, self.tty.frame()) {
+                continue;
+            }
+            let Some(due) = self.client.lines_due() else { break };
+            clock::sleep(due.since(now)).await;
         }
         self.hear_out();
         self.tty.give_back(&self.client.tty_close());

@@ -209,6 +209,7 @@ impl Visitor {
             escape: Escape::default(),
             name: "rove",
             title_prefix: String::new(),
+            history_lines: rove_session::past::LINES_MAX,
             seed: 1,
         };
         let client = Client::new(clock.now(), config);

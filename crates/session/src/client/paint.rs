@@ -6,14 +6,18 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use core::time::Duration;
+
 use rove_ssp::{StateNum, Time};
 use rove_term::probe::DeviceReports;
-use rove_term::screen::Palette;
-use rove_term::{Dialect, Screen, Size, frame, repaint};
+use rove_term::screen::{Buffer, Palette};
+use rove_term::{Ability, Dialect, Screen, Size, feed, frame, repaint};
 
+use crate::client::backlog::Backlog;
 use crate::client::notify::NotificationLimit;
 use crate::client::overlay::{self, Corner, Found, TtyScreen};
 use crate::client::scrollback::TtyScrollback;
+use crate::past::Past;
 use crate::session_info::SessionInfo;
 use crate::work::LINK_OCTETS_MAX;
 
@@ -29,7 +33,15 @@ pub(crate) struct Source {
     /// The revision of the guesses.
     pub(crate) guesses: u64,
     pub(crate) sharing: Sharing,
+    /// How deep the screen is, if the server tells of the lines above it.
+    pub(crate) depth: Option<u64>,
+    /// The last picture of a session that was on the alternate screen while lines of the other one wait.
+    pub(crate) leaves: bool,
 }
+
+/// Between two paints that bring missed lines: a terminal that can be held shows none of them, and another shows all.
+const LINES_PAUSE: Duration = Duration::from_millis(1);
+const LINES_PAUSE_UNHELD: Duration = Duration::from_millis(100);
 
 /// Who decides on the size of the screen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,6 +79,12 @@ pub(crate) struct Painter {
     /// Colours of it that were ever changed.
     colors: Palette,
     scrollback: TtyScrollback,
+    /// The lines above the screen, if the server tells of them.
+    backlog: Option<Backlog>,
+    /// The state that told of them last.
+    told: Option<StateNum>,
+    /// When more of them are to be brought.
+    more_at: Option<Time>,
     notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
     used: u16,
@@ -94,6 +112,9 @@ impl Painter {
             covered: None,
             colors: Palette::default(),
             scrollback: TtyScrollback::default(),
+            backlog: None,
+            told: None,
+            more_at: None,
             notifications: NotificationLimit::default(),
             used: 0,
             painted: None,
@@ -115,7 +136,8 @@ impl Painter {
     ) -> bool {
         self.painted_at = now;
         let announces = self.notifications.due().is_some_and(|time| time <= now);
-        if self.painted.as_ref() == Some(&source) && !announces {
+        let brings_lines = self.more_at.is_some_and(|time| time <= now);
+        if self.painted.as_ref() == Some(&source) && !announces && !brings_lines {
             return false;
         }
         let mut wanted = picture();
@@ -127,7 +149,9 @@ impl Painter {
         wanted.bound_links(LINK_OCTETS_MAX);
         let tty = self.dialect();
         let announced = self.notifications.admit(now, &mut wanted);
-        self.uncover(&wanted, &tty, out);
+        if source.depth.is_none() {
+            self.uncover(&wanted, &tty, out);
+        }
         if source.bar.is_some() || source.panel.is_some() {
             self.covered = Some(wanted.clone());
         }
@@ -137,12 +161,13 @@ impl Painter {
         if let Some(text) = &source.bar {
             overlay::bar(&mut wanted, text);
         }
-        match &self.shown {
-            Some(shown) => {
+        match (&self.shown, source.depth) {
+            (Some(_), Some(_)) => {}
+            (Some(shown), None) => {
                 self.scrollback.scrolled(shown, &wanted);
                 frame(shown, &wanted, &tty, out);
             }
-            None => {
+            (None, _) => {
                 self.window.give_back_lines(self.scrollback.take_theirs(), self.size, &tty, out);
                 repaint(&wanted, &tty, out);
                 // A repaint announces no events, and gives no colours back.
@@ -150,12 +175,72 @@ impl Painter {
                 before.set_announced(&announced);
                 before.palette_mut().add(&self.colors);
                 frame(&before, &wanted, &tty, out);
+                self.shown = Some(wanted.clone());
             }
+        }
+        if let Some(depth) = source.depth {
+            self.paint_below(now, depth, &wanted, &tty, out);
         }
         let colors_changed = self.colors.add(wanted.palette());
         self.shown = Some(wanted);
         self.painted = Some(source);
         colors_changed
+    }
+
+    /// Brings lines that are missing to the terminal's history, and the picture below them.
+    fn paint_below(
+        &mut self,
+        now: Time,
+        depth: u64,
+        wanted: &Screen,
+        tty: &Dialect,
+        out: &mut Vec<u8>,
+    ) {
+        let (Some(backlog), Some(shown)) = (&mut self.backlog, &self.shown) else { return };
+        let is_primary = |screen: &Screen| screen.buffer() == Buffer::Primary;
+        if !is_primary(wanted) {
+            self.more_at = None;
+            return feed(shown, backlog.lines(), 0..0, wanted, tty, out);
+        }
+        let mut shown = shown;
+        if !is_primary(shown) || shown.size() != wanted.size() {
+            feed(shown, backlog.lines(), 0..0, wanted, tty, out);
+            shown = wanted;
+        }
+        if backlog.take_erases() {
+            out.extend_from_slice(b"\x1b[3J");
+        }
+        let waits = self.more_at.is_some_and(|time| time > now);
+        let due = if waits { 0..0 } else { backlog.due(depth) };
+        if !waits && let Some(gap) = backlog.take_gap(wanted.size()) {
+            feed(shown, &gap, gap.first()..gap.end(), wanted, tty, out);
+            shown = wanted;
+        }
+        feed(shown, backlog.lines(), due.clone(), wanted, tty, out);
+        if !waits {
+            backlog.print(due.end);
+            let pause = match tty.can(Ability::Synchronized) {
+                true => LINES_PAUSE,
+                false => LINES_PAUSE_UNHELD,
+            };
+            self.more_at = (!backlog.due(depth).is_empty()).then(|| now + pause);
+        }
+    }
+
+    /// The server's state of this number tells of the lines above the screen. Asked once for each.
+    pub(crate) fn tell(&mut self, num: StateNum, past: &Past) {
+        if self.told.replace(num) == Some(num) {
+            return;
+        }
+        match &mut self.backlog {
+            Some(backlog) => backlog.take(past),
+            None => self.backlog = Some(Backlog::new(past)),
+        }
+    }
+
+    /// Whether lines are missing above a screen of this depth that are here already.
+    pub(crate) fn is_behind(&self, depth: u64) -> bool {
+        self.backlog.as_ref().is_some_and(|backlog| !backlog.due(depth).is_empty())
     }
 
     /// Takes the bar and the panel off first when a row is about to leave the screen: what scrolls off goes to the
@@ -174,7 +259,13 @@ impl Painter {
         if let Some(shown) = self.shown.take() {
             self.used = shown.primary_rows_used().max(shown.cursor().row + 1);
         }
+        if let Some(backlog) = &self.backlog {
+            self.scrollback.set_ours(backlog.printed());
+        }
         self.scrollback.resized(self.size, size, self.used);
+        if let Some(backlog) = &mut self.backlog {
+            backlog.moved(self.scrollback.ours());
+        }
         if size == self.size {
             // There and back again, with one signal for both: no answer of the server will come.
             self.repaint_once();
@@ -193,6 +284,11 @@ impl Painter {
     /// The terminal shows something else now, and whose lines are above it is not known.
     pub(crate) fn resumed(&mut self) {
         self.scrollback = TtyScrollback::default();
+        // The picture went to the terminal's history, but for the last line, which is likely to go on.
+        if let (Some(shown), Some(backlog)) = (&self.shown, &mut self.backlog) {
+            let used = u64::from(shown.primary_rows_used());
+            backlog.moved(backlog.printed() + used.saturating_sub(1));
+        }
         self.forget();
     }
 
@@ -227,9 +323,14 @@ impl Painter {
         self.painted_at
     }
 
-    /// When something is to be announced that had to wait.
+    /// When something is to be announced, or lines are to be brought, that had to wait.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.notifications.due()
+        self.notifications.due().into_iter().chain(self.more_at).min()
+    }
+
+    /// When lines are to be brought that had to wait.
+    pub(crate) fn lines_due(&self) -> Option<Time> {
+        self.more_at
     }
 
     /// What to write before the first paint, and when the terminal is taken again after it was given back.

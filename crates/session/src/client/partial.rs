@@ -1,9 +1,13 @@
 //! Tracks which sent states contain all input typed before them. A long paste is sent in partial
-//! states; keys typed after it are in none of those. It knows nothing of guesses.
+//! states; keys typed after it are in none of those, which is what the predictor is told.
 
 use alloc::collections::VecDeque;
 
-use rove_ssp::StateNum;
+use rove_ssp::{Endpoint, StateNum};
+
+use crate::input::Input;
+use crate::predict::Observation;
+use crate::view::View;
 
 /// Which sent states are parts.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +53,21 @@ impl PartialStates {
     pub(crate) fn whole(&self, num: StateNum) -> StateNum {
         let within = |run: &&(StateNum, StateNum)| run.0 < num && num <= run.1;
         self.runs.iter().find(within).map_or(num, |run| run.0)
+    }
+}
+
+/// What the predictor sees of the session.
+pub(crate) fn observe<'a>(
+    endpoint: &'a Endpoint<Input, View>,
+    parts: &PartialStates,
+) -> Observation<'a> {
+    let view = endpoint.remote();
+    Observation {
+        screen: view.screen(),
+        echo_ack: parts.whole(view.echo_ack()),
+        sent: parts.whole(endpoint.sent_num()),
+        interval: endpoint.send_interval(),
+        line: view.line(),
     }
 }
 

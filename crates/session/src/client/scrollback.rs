@@ -28,6 +28,16 @@ impl TtyScrollback {
         self.theirs = (self.theirs + grown - back as u16).min(new.rows);
     }
 
+    /// Sets the number of the session's lines at the end of the terminal's history, where it is known.
+    pub(crate) fn set_ours(&mut self, lines: u64) {
+        self.ours = lines;
+    }
+
+    /// How many lines of the session are there.
+    pub(crate) fn ours(&self) -> u64 {
+        self.ours
+    }
+
     /// One picture of the primary screen follows another: what scrolled away went to the history.
     pub(crate) fn scrolled(&mut self, shown: &Screen, wanted: &Screen) {
         let primary = |screen: &Screen| screen.buffer() == Buffer::Primary;

@@ -13,7 +13,7 @@ use rove_ssp::BadDiff;
 /// ([`crate::input::RESIZES_MAX`]) long before.
 pub const EVENTS_MAX: usize = 4096;
 
-// Field numbers of `mosh-protocol.md` §3.3; 16 to 18, 21 and 22 are ours (ARCHITECTURE.md §3).
+// Field numbers of `mosh-protocol.md` §3.3; 16 to 23 are ours (ARCHITECTURE.md §3).
 pub(super) const TOP_INSTRUCTION: u32 = 1;
 pub(super) const EXT_OCTETS: u32 = 2;
 pub(super) const EXT_RESIZE: u32 = 3;
@@ -21,8 +21,11 @@ pub(super) const EXT_ECHO_ACK: u32 = 7;
 pub(super) const EXT_LINE: u32 = 16;
 pub(super) const EXT_EXIT_STATUS: u32 = 17;
 pub(super) const EXT_PROPERTIES: u32 = 18;
+pub(super) const EXT_DEPTH: u32 = 19;
+pub(super) const EXT_ROWS: u32 = 20;
 pub(super) const EXT_SESSION: u32 = 21;
 pub(super) const EXT_LEAVING: u32 = 22;
+pub(super) const EXT_LINES: u32 = 23;
 pub(super) const OCTETS: u32 = 4;
 pub(super) const RESIZE_WIDTH: u32 = 5;
 pub(super) const RESIZE_HEIGHT: u32 = 6;
@@ -35,6 +38,18 @@ pub(super) const SESSION_OTHERS: u32 = 3;
 pub(super) const SESSION_ENDED: u32 = 4;
 pub(super) const SESSION_WHO: u32 = 5;
 pub(super) const LEAVING_HOW: u32 = 1;
+pub(super) const DEPTH_DEPTH: u32 = 1;
+pub(super) const DEPTH_TOLD: u32 = 2;
+pub(super) const DEPTH_ERASED: u32 = 3;
+pub(super) const DEPTH_FALLS: u32 = 5;
+pub(super) const ROWS_FIRST: u32 = 1;
+pub(super) const ROWS_COLS: u32 = 2;
+pub(super) const ROWS_COUNT: u32 = 3;
+pub(super) const ROWS_KEPT: u32 = 4;
+pub(super) const ROWS_TEXT: u32 = 5;
+pub(super) const ROWS_OPEN: u32 = 6;
+pub(super) const LINES_WANTED: u32 = 1;
+pub(super) const LINES_FORMAT: u32 = 2;
 
 /// Cut short, a field number of 0, a varint too long, groups too deep.
 pub(super) const MALFORMED: BadDiff = BadDiff("the diff is not a protobuf message");

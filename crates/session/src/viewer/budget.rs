@@ -61,6 +61,11 @@ impl FrameBudget {
         self.answer = self.answer.filter(|&answer| now < answer + ANSWER_LAST);
     }
 
+    /// Whether what was sent is not paid for.
+    pub(crate) fn is_ahead(&self, now: Time) -> bool {
+        self.paid > now
+    }
+
     /// From when on the next frame may be taken.
     pub(crate) fn free_at(&self) -> Time {
         match self.answer {

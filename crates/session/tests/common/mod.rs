@@ -70,6 +70,7 @@ pub fn client_config(peer: Peer) -> client::Config {
         escape: Escape::Default,
         name: "rove",
         title_prefix: "[rove] ".to_owned(),
+        history_lines: rove_session::past::LINES_MAX,
         seed: 1,
     }
 }

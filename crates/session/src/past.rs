@@ -1,0 +1,332 @@
+//! The lines above the screen, as far as a client is told of them (host extensions 19 and 20), so that its terminal's
+//! history is that of a local terminal.
+//!
+//! Lines that left the primary screen have positions, and the screen's row 0 would take the next one, its depth. A
+//! [`Past`] says how deep the screen is and up to which line the client is told. At the server it holds the lines that
+//! the client may not have yet; at the client those that came with the last diff.
+
+mod rows;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use rove_term::screen::Buffer;
+use rove_term::{Dialect, History, LineEdge, LineId, Pool, Screen, write_line};
+
+use crate::messages::{DepthFields, HostEvent, RowsFields, write_host};
+
+pub(crate) use crate::past::rows::Reading;
+
+/// Lines that a client may miss at most and still be told: as many as terminals keep.
+pub const LINES_MAX: u64 = 10_000;
+
+/// Times of which it is known from which line on lines were to be told again.
+const FALLS_MAX: usize = 8;
+
+/// The lines above a screen.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    fields: DepthFields,
+    /// The history's own count of [falls](History::falls) that is taken into account.
+    history_falls: u64,
+    /// From which line on lines are told again, and the how manieth time that was: the last few times.
+    fallen: VecDeque<(u64, u64)>,
+    /// Lines up to those told that the client may not have, without a gap.
+    batches: VecDeque<Arc<Batch>>,
+    /// Lines that came with the last diff.
+    news: Option<Arc<History>>,
+}
+
+/// Lines that were told together.
+#[derive(Debug)]
+struct Batch {
+    first: u64,
+    rows: Vec<ToldRow>,
+    octets: usize,
+}
+
+#[derive(Debug)]
+struct ToldRow {
+    id: LineId,
+    cols: u16,
+    above: LineEdge,
+    ends: LineEdge,
+    text: Box<[u8]>,
+}
+
+impl Batch {
+    fn end(&self) -> u64 {
+        self.first + self.rows.len() as u64
+    }
+}
+
+impl Past {
+    /// The lines above this screen. The newest `wanted` of them will be told.
+    pub(crate) fn new(history: &History, screen: &Screen, wanted: u64) -> Self {
+        let mut past = Self { history_falls: history.falls(), ..Self::default() };
+        past.follow(history, screen);
+        past.give_up(history, wanted);
+        past
+    }
+
+    /// The position of the screen's row 0.
+    pub fn depth(&self) -> u64 {
+        self.fields.depth
+    }
+
+    /// Lines before this position are told.
+    pub fn told(&self) -> u64 {
+        self.fields.told
+    }
+
+    /// Lines before this position were erased.
+    pub fn erased(&self) -> u64 {
+        self.fields.erased
+    }
+
+    /// How often lines that were told are told again.
+    pub fn falls(&self) -> u64 {
+        self.fields.falls
+    }
+
+    /// The lines that came with the last diff. Only at a client.
+    pub fn news(&self) -> Option<&History> {
+        self.news.as_deref()
+    }
+
+    /// Lines left the screen that are not told.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.fields.told < self.fields.depth
+    }
+
+    /// Octets of lines that the client may not have.
+    pub(crate) fn octets(&self) -> usize {
+        self.batches.iter().map(|batch| batch.octets).sum()
+    }
+
+    /// See [`State::weight`](rove_ssp::State::weight).
+    pub(crate) fn weight(&self) -> usize {
+        self.octets() + self.news.as_ref().map_or(0, |news| news.bytes())
+    }
+
+    /// Takes what became of the history until this screen was taken. Lines that came back
+    /// are told again.
+    pub(crate) fn follow(&mut self, history: &History, screen: &Screen) {
+        if let Some(lowest) = history.lowest_since(self.history_falls) {
+            self.fall(lowest);
+            self.history_falls = history.falls();
+        }
+        self.fields.depth = screen.depth();
+        if self.fields.told > screen.depth() {
+            self.fall(screen.depth());
+        }
+        self.fields.erased = history.erased().min(screen.depth());
+    }
+
+    /// Gives up lines that are forgotten, and those before the last `wanted`.
+    pub(crate) fn give_up(&mut self, history: &History, wanted: u64) {
+        let DepthFields { depth, erased, .. } = self.fields;
+        let floor = history.first().max(erased).max(depth.saturating_sub(wanted)).min(depth);
+        if self.fields.told < floor {
+            self.fields.told = floor;
+            self.batches.clear();
+        }
+    }
+
+    /// Tells lines, from the first that is not told on. Rows that `shown` shows unchanged are free. The text of the
+    /// others takes at most `octets_max` octets, unless `rows_min` rows take more.
+    pub(crate) fn tell(
+        &mut self,
+        history: &History,
+        shown: &Screen,
+        octets_max: usize,
+        rows_min: usize,
+    ) {
+        if history.falls() != self.history_falls || !self.is_behind() {
+            return;
+        }
+        let first = self.fields.told;
+        let mut above = self.last_edge(history);
+        let (mut rows, mut octets, mut spent) = (Vec::new(), 0, 0);
+        while first + (rows.len() as u64) < self.fields.depth {
+            let position = first + rows.len() as u64;
+            let Some(row) = told_row(history, position, above, shown.size().cols) else { break };
+            if !row.stands_on(shown, shown.depth(), position) {
+                spent += row.text.len();
+                if spent > octets_max && rows.len() >= rows_min {
+                    break;
+                }
+            }
+            above = row.ends;
+            octets += row.text.len();
+            rows.push(row);
+        }
+        self.fields.told += rows.len() as u64;
+        if !rows.is_empty() {
+            self.batches.push_back(Arc::new(Batch { first, rows, octets }));
+        }
+    }
+
+    /// Takes back what the client may not have been told, for a screen that is to be told shortly.
+    pub(crate) fn shed(&mut self) {
+        if let Some(first) = self.batches.front().map(|batch| batch.first) {
+            self.fall(first);
+        }
+    }
+
+    /// Lines from this position on are to be told again, also to one who has a state of before.
+    fn fall(&mut self, position: u64) {
+        self.fields.falls += 1;
+        self.fallen.push_back((self.fields.falls, position));
+        if self.fallen.len() > FALLS_MAX
+            && let (Some((_, oldest)), Some((_, next))) =
+                (self.fallen.pop_front(), self.fallen.front_mut())
+        {
+            *next = oldest.min(*next);
+        }
+        self.fields.told = self.fields.told.min(position);
+        while let Some(batch) = self.batches.back().filter(|batch| batch.end() > position) {
+            let rows = position.saturating_sub(batch.first) as usize;
+            let batch = self.batches.pop_back();
+            if let Some(batch) = batch.filter(|_| rows > 0) {
+                let rows: Vec<_> = batch.rows[..rows].iter().map(ToldRow::copy).collect();
+                let octets = rows.iter().map(|row| row.text.len()).sum();
+                self.batches.push_back(Arc::new(Batch { first: batch.first, rows, octets }));
+            }
+        }
+    }
+
+    fn last_edge(&self, history: &History) -> LineEdge {
+        let last = self.batches.back().and_then(|batch| batch.rows.last());
+        if let Some(last) = last {
+            return last.ends;
+        }
+        let above = self.fields.told.checked_sub(1);
+        let above = above.and_then(|above| history.row_at(above, 0, &mut Pool::new()));
+        if above.is_some_and(|row| row.is_wrapped()) { LineEdge::Wrapped } else { LineEdge::Hard }
+    }
+
+    /// Up to where one who has `base` was told what is still true.
+    fn shared_with(&self, base: &Self) -> u64 {
+        let falls = self.fallen.iter().filter(|(falls, _)| *falls > base.fields.falls);
+        let lowest = falls.map(|(_, lowest)| *lowest).min().unwrap_or(u64::MAX);
+        base.fields.told.min(self.fields.told).min(lowest)
+    }
+
+    /// See [`State::subtract`](rove_ssp::State::subtract).
+    pub(crate) fn subtract(&mut self, known: &Self) {
+        let shared = self.shared_with(known);
+        while self.batches.front().is_some_and(|batch| batch.end() <= shared) {
+            self.batches.pop_front();
+        }
+    }
+
+    /// Appends what a client that has `base`, whose screen is `screen`, is to be told.
+    pub(crate) fn diff_from(&self, base: Option<&Self>, screen: &Screen, out: &mut Vec<u8>) {
+        if base == Some(self) {
+            return;
+        }
+        write_host(HostEvent::Depth(self.fields), out);
+        let shared = base.map_or(0, |base| self.shared_with(base));
+        let told = self.batches.iter().flat_map(|batch| (batch.first..).zip(&batch.rows));
+        let mut run = Run::default();
+        for (position, row) in told.filter(|(position, _)| *position >= shared) {
+            let kept = base.is_some_and(|base| row.stands_on(screen, base.fields.depth, position));
+            run.add(position, row, kept, out);
+        }
+        run.end(out);
+    }
+
+    /// The lines of a diff are read.
+    pub(crate) fn receive(&mut self, fields: DepthFields, news: Option<History>) {
+        self.fields = fields;
+        self.news = news.map(Arc::new);
+    }
+
+    /// The lines of the last diff are not those of the next.
+    pub(crate) fn forget_news(&mut self) {
+        self.news = None;
+    }
+}
+
+/// What a diff can tell.
+impl PartialEq for Past {
+    fn eq(&self, other: &Self) -> bool {
+        self.fields == other.fields
+    }
+}
+
+impl ToldRow {
+    fn copy(&self) -> Self {
+        Self { text: self.text.clone(), ..*self }
+    }
+
+    /// Whether the primary screen of this depth shows the row as it was when it left.
+    fn stands_on(&self, screen: &Screen, depth: u64, position: u64) -> bool {
+        let rows = screen.size().rows;
+        let at = position.checked_sub(depth).and_then(|at| u16::try_from(at).ok());
+        let Some(at) = at.filter(|at| *at < rows && screen.buffer() == Buffer::Primary) else {
+            return false;
+        };
+        let row = screen.row(at);
+        // A reader has no mark on the last row that it goes on.
+        if row.id() != self.id || at + 1 == rows && row.is_wrapped() {
+            return false;
+        }
+        let mut text = Vec::with_capacity(self.text.len());
+        let ends = write_line(row, self.above, screen.pool(), &Dialect::ROVE, &mut text);
+        ends == self.ends && text == *self.text
+    }
+}
+
+/// The line at a position as a screen of these columns had it.
+fn told_row(history: &History, position: u64, above: LineEdge, cols: u16) -> Option<ToldRow> {
+    let mut pool = Pool::new();
+    let mut row = history.row_at(position, 0, &mut pool)?;
+    if !row.is_wrapped() {
+        row = history.row_at(position, cols, &mut pool)?;
+    }
+    let (id, cols) = (row.id(), row.cells().len() as u16);
+    let mut text = Vec::new();
+    let ends = write_line(&row, above, &pool, &Dialect::ROVE, &mut text);
+    Some(ToldRow { id, cols, above, ends, text: text.into() })
+}
+
+/// Lines that go into one event: some that are kept, and then others of one width.
+#[derive(Default)]
+struct Run {
+    first: u64,
+    cols: u16,
+    count: u64,
+    kept: u64,
+    text: Vec<u8>,
+    open: bool,
+}
+
+impl Run {
+    fn add(&mut self, position: u64, row: &ToldRow, kept: bool, out: &mut Vec<u8>) {
+        let has_others = self.count > self.kept;
+        if has_others && (kept || row.cols != self.cols) || position != self.first + self.count {
+            self.end(out);
+            self.first = position;
+        }
+        self.count += 1;
+        if kept {
+            self.kept += 1;
+        } else {
+            self.cols = row.cols;
+            self.open = row.ends == LineEdge::Wrapped;
+            self.text.extend_from_slice(&row.text);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        let Self { first, cols, count, kept, text, open } = core::mem::take(self);
+        let (cols, text) = (cols.into(), text.as_slice());
+        if count > 0 {
+            write_host(HostEvent::Rows(RowsFields { first, cols, count, kept, text, open }), out);
+        }
+    }
+}

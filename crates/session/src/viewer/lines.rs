@@ -1,0 +1,153 @@
+//! Decides which of the lines that left the screen a client is told, and when: with frames as far as they cost little,
+//! and alone while nothing else is to be said.
+
+use core::time::Duration;
+
+use rove_ssp::{Endpoint, Time};
+use rove_term::{History, Screen};
+
+use crate::input::Input;
+use crate::past::{LINES_MAX, Past};
+use crate::view::View;
+
+/// Octets of lines that a frame takes along beside those that the client shows: with them it fits into a datagram.
+const FRAME_OCTETS_MAX: usize = 900;
+/// Octets of one state with lines alone.
+const ALONE_OCTETS_MAX: usize = 16 << 10;
+/// The same soon after a key, whose answer may have to wait for it.
+const ALONE_TYPING_OCTETS_MAX: usize = 2 << 10;
+/// Octets of lines that may be on their way.
+const UNACKED_OCTETS_MAX: usize = 64 << 10;
+/// The same where datagrams are lost: a screen that starts from an older state has to tell them again.
+const UNACKED_LOSSY_OCTETS_MAX: usize = 16 << 10;
+/// The share of datagrams lost from which a path counts as lossy.
+const LOSSY: f64 = 0.02;
+/// No lines go alone so soon after a key.
+const KEY_PAUSE: Duration = Duration::from_millis(100);
+/// How long somebody counts as typing after a key.
+const TYPING: Duration = Duration::from_secs(1);
+/// How long the end of a program waits for lines while none can be told.
+const DRAIN_WAIT: Duration = Duration::from_secs(10);
+
+/// What one client is told of lines.
+#[derive(Debug, Default)]
+pub(crate) struct LineTelling {
+    /// How many missed lines it wants; `None` if it did not ask.
+    wanted: Option<u64>,
+    /// The last state tells of lines alone.
+    is_alone: bool,
+    /// When a key came last.
+    typed: Option<Time>,
+    /// When lines were told last.
+    told: Option<Time>,
+    /// The next line is not to be had before there is a new screen.
+    is_stuck: bool,
+}
+
+impl LineTelling {
+    /// The client wants this number of missed lines at most.
+    pub(crate) fn want(&mut self, lines: u64) {
+        self.wanted = Some(lines.min(LINES_MAX)).filter(|lines| *lines > 0);
+    }
+
+    /// A key came.
+    pub(crate) fn typed(&mut self, now: Time) {
+        self.typed = Some(now);
+    }
+
+    /// Whether the last state tells of lines alone, which no budget of screens is charged for.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Whether the client is to learn how deep its screen is.
+    pub(crate) fn is_news(&self, told: &View) -> bool {
+        self.wanted.is_some() != told.past().is_some()
+    }
+
+    /// Adds to a frame what it takes along. `shown` is the screen of the state before it, and the new one, if it has
+    /// changed, is in `view` already.
+    pub(crate) fn add(&mut self, now: Time, view: &mut View, frame: &Frame<'_>) {
+        self.is_alone = false;
+        self.is_stuck = false;
+        let screen = view.screen().clone();
+        let past = view.past_mut();
+        let Some(wanted) = self.wanted else {
+            *past = None;
+            return;
+        };
+        match past {
+            Some(past) if frame.is_new => past.follow(frame.history, &screen),
+            Some(_) => {}
+            None => *past = Some(Past::new(frame.history, &screen, wanted)),
+        }
+        let Some(past) = past else { return };
+        if frame.is_path_poor && past.octets() > FRAME_OCTETS_MAX {
+            past.shed();
+        }
+        past.give_up(frame.history, wanted);
+        let octets = if frame.is_ahead { 0 } else { FRAME_OCTETS_MAX };
+        let before = past.told();
+        past.tell(frame.history, frame.shown, octets, 0);
+        self.note(now, before, past);
+    }
+
+    /// When lines are to be told alone, though the screen has not changed.
+    pub(crate) fn due(&self, endpoint: &Endpoint<View, Input>) -> Option<Time> {
+        let past = endpoint.local().past().filter(|past| past.is_behind())?;
+        let room = match endpoint.path_stats().sent {
+            Some(sent) if sent.loss > LOSSY => UNACKED_LOSSY_OCTETS_MAX,
+            _ => UNACKED_OCTETS_MAX,
+        };
+        if self.is_stuck || !endpoint.is_told() || past.octets() >= room {
+            return None;
+        }
+        Some(self.typed.map_or(Time::ZERO, |typed| typed + KEY_PAUSE))
+    }
+
+    /// Tells lines alone.
+    pub(crate) fn tell_alone(&mut self, now: Time, view: &mut View, history: &History) {
+        self.is_alone = true;
+        let is_typing = self.typed.is_some_and(|typed| now < typed + TYPING);
+        let octets = if is_typing { ALONE_TYPING_OCTETS_MAX } else { ALONE_OCTETS_MAX };
+        let shown = view.screen().clone();
+        if let Some(past) = view.past_mut() {
+            let before = past.told();
+            past.tell(history, &shown, octets, 1);
+            self.is_stuck = past.told() == before;
+            self.note(now, before, past);
+        }
+    }
+
+    /// Until when the end of the program waits for lines; `None` if all are told.
+    pub(crate) fn drains_until(&self, view: &View, ended: Time) -> Option<Time> {
+        view.past().filter(|past| past.is_behind())?;
+        Some(self.told.map_or(ended, |told| told.max(ended)) + DRAIN_WAIT)
+    }
+
+    fn note(&mut self, now: Time, before: u64, past: &Past) {
+        if past.told() > before {
+            self.told = Some(now);
+        }
+    }
+}
+
+/// The frame that lines go along with.
+pub(crate) struct Frame<'a> {
+    pub(crate) history: &'a History,
+    /// The screen of the state before.
+    pub(crate) shown: &'a Screen,
+    /// The screen is another than that.
+    pub(crate) is_new: bool,
+    /// Frames are ahead of their budget.
+    pub(crate) is_ahead: bool,
+    /// States are likely to start from one that is old.
+    pub(crate) is_path_poor: bool,
+}
+
+/// Whether a state's diff is likely to start from an old one: datagrams are lost, or acknowledgments are late.
+pub(crate) fn is_path_poor(now: Time, endpoint: &Endpoint<View, Input>) -> bool {
+    let is_lossy = endpoint.path_stats().sent.is_some_and(|sent| sent.loss > LOSSY);
+    let rtt = endpoint.rtt();
+    is_lossy || endpoint.awaits_since().is_some_and(|since| now > since + rtt.rto())
+}
