@@ -102,7 +102,7 @@ impl Past {
     }
 
     /// Octets of lines that the client may not have.
-    pub(crate) fn octets(&self) -> usize {
+    pub fn octets(&self) -> usize {
         self.batches.iter().map(|batch| batch.octets).sum()
     }
 

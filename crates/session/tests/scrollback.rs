@@ -1,0 +1,112 @@
+//! The history of the user's terminal, in virtual time: it has each line of the program's, in order and once.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, server_config};
+use rove_session::client::TtyScreen;
+use rove_session::past::Past;
+use rove_session::{Peer, client};
+
+/// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
+const OCTETS_MAX: usize = 80 << 10;
+
+fn config() -> client::Config {
+    client::Config { window: TtyScreen::Main, ..client_config(Peer::Rove) }
+}
+
+fn pair(link: Link) -> Pair {
+    let mut pair = Pair::with(link, config(), server_config(Peer::Rove));
+    pair.run_ms(2_000);
+    pair
+}
+
+/// `count` numbered lines, from 1 on.
+fn numbered(count: u32) -> String {
+    (1..=count).map(|n| format!("{n}\r\n")).collect()
+}
+
+/// The numbers in the terminal's history and on its screen.
+fn numbers(pair: &Pair) -> Vec<u32> {
+    let history = pair.tty.history();
+    let above = (0..history.len()).filter_map(|line| history.text(line));
+    let all = above.chain(pair.tty.screen().text());
+    all.filter_map(|line| line.trim_end().parse().ok()).collect()
+}
+
+fn assert_has(pair: &Pair, count: u32) {
+    let numbers = numbers(pair);
+    let right = numbers.iter().zip(1..).take_while(|(a, b)| **a == *b).count();
+    assert!(numbers.iter().copied().eq(1..=count), "{right} of {} are right", numbers.len());
+}
+
+#[test]
+fn a_burst_arrives_whole() {
+    for link in [GOOD, BAD] {
+        let mut pair = pair(link);
+        pair.output(numbered(5_000).as_bytes()).run_ms(60_000);
+        assert_has(&pair, 5_000);
+    }
+}
+
+#[test]
+fn lines_of_an_outage_follow() {
+    let mut pair = pair(GOOD);
+    pair.link = DEAD;
+    for first in 0..60 {
+        let lines: String = (1..=100).map(|n| format!("{}\r\n", first * 100 + n)).collect();
+        pair.output(lines.as_bytes()).run_ms(500);
+    }
+    pair.link = GOOD;
+    pair.run_ms(20_000);
+    assert_has(&pair, 6_000);
+}
+
+/// A client that was away for long costs its server no memory for lines.
+#[test]
+fn lines_for_nobody_are_bounded() {
+    let mut pair = pair(GOOD);
+    pair.link = DEAD;
+    let lines = "a line of some length, printed again and again\r\n".repeat(20);
+    let mut most = 0;
+    for _ in 0..3_000 {
+        pair.output(lines.as_bytes()).run_ms(100);
+        most = most.max(pair.server.endpoint().local().past().map_or(0, Past::octets));
+    }
+    assert!(most <= OCTETS_MAX, "{most} octets");
+    assert!(most > 0, "no line was told");
+}
+
+#[test]
+fn the_end_of_a_program_waits_for_its_lines() {
+    let mut pair = pair(Link { delay: ms(50), ..GOOD });
+    pair.output(numbered(8_000).as_bytes());
+    pair.server.child_exited(pair.now, 3);
+    pair.run_ms(20_000);
+    assert_eq!(pair.client_exit().map(|exit| (exit.clean, exit.status)), Some((true, Some(3))));
+    assert_eq!(pair.client.view().past().map(|past| past.depth() - past.told()), Some(0));
+}
+
+/// A client that died keeps no server.
+#[test]
+fn nobody_waits_for_a_client_that_is_gone() {
+    let mut pair = pair(GOOD);
+    pair.link = DEAD;
+    pair.output(numbered(9_000).as_bytes());
+    pair.server.child_exited(pair.now, 0);
+    pair.run_ms(40_000);
+    assert!(pair.server_exit().is_some());
+}
+
+/// Nobody is told of lines who did not ask.
+#[test]
+fn who_does_not_ask_is_told_nothing() {
+    let without = client::Config { history_lines: 0, ..config() };
+    let alternate = client::Config { window: TtyScreen::Alternate, ..config() };
+    for config in [without, alternate] {
+        let mut pair = Pair::with(GOOD, config, server_config(Peer::Rove));
+        pair.run_ms(1_000).output(numbered(300).as_bytes()).run_ms(5_000);
+        assert!(pair.client.view().past().is_none());
+    }
+}
