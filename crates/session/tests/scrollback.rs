@@ -6,8 +6,10 @@ mod common;
 
 use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, server_config};
 use rove_session::client::TtyScreen;
+use rove_session::messages::{DepthFields, HostEvent, RowsFields, write_host};
 use rove_session::past::Past;
-use rove_session::{Peer, client};
+use rove_session::{Peer, View, client};
+use rove_ssp::State;
 
 /// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
 const OCTETS_MAX: usize = 80 << 10;
@@ -108,5 +110,30 @@ fn who_does_not_ask_is_told_nothing() {
         let mut pair = Pair::with(GOOD, config, server_config(Peer::Rove));
         pair.run_ms(1_000).output(numbered(300).as_bytes()).run_ms(5_000);
         assert!(pair.client.view().past().is_none());
+    }
+}
+
+/// Positions of a hostile server may be any number.
+#[test]
+fn positions_beyond_all_bounds() {
+    for (first, depth, told, erased) in [
+        (u64::MAX, u64::MAX, u64::MAX, u64::MAX),
+        (u64::MAX - 1, 0, u64::MAX, 0),
+        (1 << 62, 1 << 62, 1 << 62, 1 << 62),
+        (0, u64::MAX, 1, 0),
+    ] {
+        let mut view = View::new(common::size(3, 10), Peer::Rove);
+        for falls in 0..3 {
+            let mut diff = Vec::new();
+            let fields = DepthFields { depth, told, erased, falls };
+            write_host(HostEvent::Depth(fields), &mut diff);
+            let text = b"one\r\ntwo\r\n";
+            let rows = RowsFields { first, cols: 10, count: 2, kept: 0, text, open: false };
+            write_host(HostEvent::Rows(rows), &mut diff);
+            view.apply(&diff).unwrap();
+            let past = view.past().unwrap();
+            assert!(past.depth().max(past.told()).max(past.erased()) <= 1 << 62);
+            assert!(past.news().is_none_or(|news| news.end() <= (1 << 62) + 2));
+        }
     }
 }

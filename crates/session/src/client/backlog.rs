@@ -69,7 +69,7 @@ impl Backlog {
 
     /// The lines up to this position are not told any more.
     fn skip_to(&mut self, position: u64) {
-        self.missing += position.saturating_sub(self.printed);
+        self.missing = self.missing.saturating_add(position.saturating_sub(self.printed));
         self.printed = self.printed.max(position);
         self.lines = History::starting_at(position);
     }

@@ -10,6 +10,8 @@ use crate::messages::{DepthFields, RowsFields};
 /// Lines and octets of text that are taken from one diff.
 const ROWS_MAX: u64 = 10_240;
 const TEXT_OCTETS_MAX: usize = 512 << 10;
+/// No session comes so far: a position beyond it counts as this one, so that no sum of positions overflows.
+const POSITION_MAX: u64 = 1 << 62;
 /// Columns that a line may have.
 const COLS_MAX: u64 = 1000;
 /// What an event with text costs beside that text, in cells: an emulator is made for it.
@@ -30,7 +32,9 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn depth(&mut self, fields: DepthFields) {
-        self.depth = Some(fields);
+        let DepthFields { depth, told, erased, falls } = fields;
+        let [depth, told, erased] = [depth, told, erased].map(|n| n.min(POSITION_MAX));
+        self.depth = Some(DepthFields { depth, told, erased, falls });
     }
 
     /// Takes the lines of one event, `base` being the screen that the diff starts from and its depth. Returns whether
@@ -38,9 +42,8 @@ impl Reading {
     pub(crate) fn rows(&mut self, fields: &RowsFields<'_>, base: (&Screen, u64)) -> bool {
         self.rows = self.rows.saturating_add(fields.count);
         self.octets = self.octets.saturating_add(fields.text.len());
-        let in_bounds = self.rows <= ROWS_MAX
-            && self.octets <= TEXT_OCTETS_MAX
-            && fields.first.checked_add(fields.count).is_some();
+        let in_bounds =
+            self.rows <= ROWS_MAX && self.octets <= TEXT_OCTETS_MAX && fields.first <= POSITION_MAX;
         if !in_bounds || fields.kept > fields.count {
             return false;
         }
