@@ -216,7 +216,7 @@ impl Client {
                 }
                 // That was it.
                 Step::ShowStatus | Step::HideStatus => {}
-                Step::Suspend => self.events.push(Event::Suspend),
+                Step::Suspend => self.suspend(),
                 Step::Quit => self.close(now, Cause::Quit),
             }
         }
@@ -377,6 +377,11 @@ impl Client {
     /// How often guesses were dropped since a frame was none of those expected.
     pub fn dropped_guesses(&self) -> u64 {
         self.predictor.resets()
+    }
+
+    fn suspend(&mut self) {
+        self.painter.suspends();
+        self.events.push(Event::Suspend);
     }
 
     fn send(&mut self, now: Time, octets: &[u8]) {

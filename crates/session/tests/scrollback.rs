@@ -137,3 +137,37 @@ fn positions_beyond_all_bounds() {
         }
     }
 }
+
+/// A process that was only stopped has left the terminal as it was.
+#[test]
+fn a_stop_without_a_suspension() {
+    let mut pair = pair(GOOD);
+    pair.output(numbered(100).as_bytes()).run_ms(1_000);
+    pair.client.resumed();
+    pair.run_ms(100).output(b"101\r\n102\r\n").run_ms(1_000);
+    assert_has(&pair, 102);
+}
+
+/// The picture goes to the terminal's history. Its last line is likely to go on, so it may stand there twice.
+#[test]
+fn the_users_own_shell_between() {
+    let mut pair = pair(GOOD);
+    pair.output(numbered(100).as_bytes()).run_ms(1_000);
+    pair.keys(b"\x1e\x1a").run_ms(10);
+    let (close, open) = (pair.client.tty_close(), pair.client.tty_open());
+    pair.tty.advance(&close);
+    pair.tty.advance(b"$ fg\r\n");
+    pair.tty.advance(&open);
+    pair.client.resumed();
+    pair.run_ms(100);
+    // The signal that it goes on comes after the first paint.
+    pair.client.resumed();
+    pair.run_ms(100);
+    let more: String = (101..=200).map(|n| format!("{n}\r\n")).collect();
+    pair.output(more.as_bytes()).run_ms(1_000);
+    let mut numbers = numbers(&pair);
+    let all = numbers.len();
+    numbers.dedup();
+    assert!(numbers.iter().copied().eq(1..=200), "{numbers:?}");
+    assert!(all <= 201, "{all}");
+}

@@ -81,6 +81,8 @@ pub(crate) struct Painter {
     scrollback: TtyScrollback,
     /// The lines above the screen, if the server tells of them.
     backlog: Option<Backlog>,
+    /// The user asked for their own shell.
+    is_suspended: bool,
     /// The state that told of them last.
     told: Option<StateNum>,
     /// When more of them are to be brought.
@@ -113,6 +115,7 @@ impl Painter {
             colors: Palette::default(),
             scrollback: TtyScrollback::default(),
             backlog: None,
+            is_suspended: false,
             told: None,
             more_at: None,
             notifications: NotificationLimit::default(),
@@ -281,11 +284,18 @@ impl Painter {
         }
     }
 
+    /// The terminal is about to be given back for a while.
+    pub(crate) fn suspends(&mut self) {
+        self.is_suspended = true;
+    }
+
     /// The terminal shows something else now, and whose lines are above it is not known.
     pub(crate) fn resumed(&mut self) {
         self.scrollback = TtyScrollback::default();
+        let was_given_back = core::mem::take(&mut self.is_suspended);
         // The picture went to the terminal's history, but for the last line, which is likely to go on.
-        if let (Some(shown), Some(backlog)) = (&self.shown, &mut self.backlog) {
+        if let (true, Some(shown), Some(backlog)) = (was_given_back, &self.shown, &mut self.backlog)
+        {
             let used = u64::from(shown.primary_rows_used());
             backlog.moved(backlog.printed() + used.saturating_sub(1));
         }
