@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
                 assert!((1..=1000).contains(&size.rows) && (1..=1000).contains(&size.cols));
                 assert!(u32::from(size.rows) * u32::from(size.cols) <= 200_000);
             }
-            Event::Leaving => {}
+            Event::Leaving | Event::LinesWanted(_) => {}
             Event::TerminalProperties(around) => {
                 assert!(around.cell.is_none_or(|(width, height)| width > 0 && height > 0));
             }
