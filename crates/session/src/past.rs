@@ -13,14 +13,23 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use rove_term::screen::Buffer;
-use rove_term::{Dialect, History, LineEdge, LineId, Pool, Screen, write_line};
+use rove_term::{Ability, Dialect, History, LineEdge, LineId, Pool, Screen, write_line};
 
 use crate::messages::{DepthFields, HostEvent, RowsFields, write_host};
 
 pub(crate) use crate::past::rows::Reading;
+use crate::work::{LINES_CELLS_MAX, LINES_OCTETS_MAX};
 
 /// Lines that a client may miss at most and still be told: as many as terminals keep.
 pub const LINES_MAX: u64 = 10_000;
+
+/// Lines, and octets of their text, that a client may not have. A diff from what it is known to have tells all of them,
+/// and a client takes 10,240 lines and 512 KiB from one.
+const UNACKED_ROWS_MAX: usize = 8_192;
+const UNACKED_OCTETS_MAX: usize = 256 << 10;
+
+/// A row whose text is longer is told without its links. With them it may have 2 MB.
+const ROW_OCTETS_MAX: usize = 16 << 10;
 
 /// Times of which it is known from which line on lines were to be told again.
 const FALLS_MAX: usize = 8;
@@ -31,7 +40,7 @@ pub struct Past {
     fields: DepthFields,
     /// The history's own count of [falls](History::falls) that is taken into account.
     history_falls: u64,
-    /// From which line on lines are told again, and the how manieth time that was: the last few times.
+    /// For each of the last few falls its number, and from which line on lines are told again.
     fallen: VecDeque<(u64, u64)>,
     /// Lines up to those told that the client may not have, without a gap.
     batches: VecDeque<Arc<Batch>>,
@@ -86,11 +95,6 @@ impl Past {
         self.fields.erased
     }
 
-    /// How often lines that were told are told again.
-    pub fn falls(&self) -> u64 {
-        self.fields.falls
-    }
-
     /// The lines that came with the last diff. Only at a client.
     pub fn news(&self) -> Option<&History> {
         self.news.as_deref()
@@ -104,6 +108,15 @@ impl Past {
     /// Octets of lines that the client may not have.
     pub fn octets(&self) -> usize {
         self.batches.iter().map(|batch| batch.octets).sum()
+    }
+
+    /// No more lines are told before the client has some of those that were.
+    pub(crate) fn is_full(&self) -> bool {
+        self.unacked_rows() >= UNACKED_ROWS_MAX || self.octets() >= UNACKED_OCTETS_MAX
+    }
+
+    fn unacked_rows(&self) -> usize {
+        self.batches.iter().map(|batch| batch.rows.len()).sum()
     }
 
     /// See [`State::weight`](rove_ssp::State::weight).
@@ -150,7 +163,12 @@ impl Past {
         let first = self.fields.told;
         let mut above = self.last_edge(history);
         let (mut rows, mut octets, mut spent) = (Vec::new(), 0, 0);
-        while first + (rows.len() as u64) < self.fields.depth {
+        let rows_max = UNACKED_ROWS_MAX.saturating_sub(self.unacked_rows());
+        let room = UNACKED_OCTETS_MAX.saturating_sub(self.octets());
+        while rows.len() < rows_max
+            && octets < room
+            && first + (rows.len() as u64) < self.fields.depth
+        {
             let position = first + rows.len() as u64;
             let Some(row) = told_row(history, position, above, shown.size().cols) else { break };
             if !row.stands_on(shown, shown.depth(), position) {
@@ -290,7 +308,11 @@ fn told_row(history: &History, position: u64, above: LineEdge, cols: u16) -> Opt
     }
     let (id, cols) = (row.id(), row.cells().len() as u16);
     let mut text = Vec::new();
-    let ends = write_line(&row, above, &pool, &Dialect::ROVE, &mut text);
+    let mut ends = write_line(&row, above, &pool, &Dialect::ROVE, &mut text);
+    if text.len() > ROW_OCTETS_MAX {
+        text.clear();
+        ends = write_line(&row, above, &pool, &Dialect::ROVE.without(Ability::Links), &mut text);
+    }
     Some(ToldRow { id, cols, above, ends, text: text.into() })
 }
 
@@ -307,8 +329,11 @@ struct Run {
 
 impl Run {
     fn add(&mut self, position: u64, row: &ToldRow, kept: bool, out: &mut Vec<u8>) {
-        let has_others = self.count > self.kept;
-        if has_others && (kept || row.cols != self.cols) || position != self.first + self.count {
+        let others = self.count - self.kept;
+        let is_long = (others + 1) * u64::from(row.cols) > LINES_CELLS_MAX
+            || self.text.len() + row.text.len() > LINES_OCTETS_MAX;
+        let ends = others > 0 && (kept || row.cols != self.cols || is_long);
+        if ends || position != self.first + self.count {
             self.end(out);
             self.first = position;
         }

@@ -29,6 +29,10 @@ const DIFF_OCTET_CELLS: u64 = 4;
 /// largest screen with names that are links has less than half of that.
 pub const LINK_OCTETS_MAX: usize = 2 << 20;
 
+/// Cells and octets of the text of one event with lines, so that it is about the work of a turn.
+pub(crate) const LINES_CELLS_MAX: u64 = 100_000;
+pub(crate) const LINES_OCTETS_MAX: usize = 128 << 10;
+
 /// How many cells a diff of this many octets may touch, from a screen of one size to one of the other. A diff that
 /// touches more cannot be read.
 pub fn diff_cells_max(old: Size, new: Size, octets: usize) -> u64 {

@@ -171,3 +171,30 @@ fn the_users_own_shell_between() {
     assert!(numbers.iter().copied().eq(1..=200), "{numbers:?}");
     assert!(all <= 201, "{all}");
 }
+
+/// More than a client takes from one diff, on a path whose acknowledgments are late.
+#[test]
+fn very_many_short_lines() {
+    let mut pair = pair(Link { delay: ms(400), ..GOOD });
+    pair.output("\r\n".repeat(9_000).as_bytes()).run_ms(300);
+    pair.output("\r\n".repeat(9_000).as_bytes()).run_ms(100);
+    pair.output(numbered(2_000).as_bytes()).run_ms(60_000);
+    assert_has(&pair, 2_000);
+    assert_eq!(pair.client.view().ignored(), 0);
+}
+
+/// Lines with more links than may travel keep their text.
+#[test]
+fn a_line_of_links() {
+    let mut pair = pair(GOOD);
+    let links: String = (0..70)
+        .map(|n| format!("\x1b]8;;http://x/{n}{}\x07{}", "y".repeat(1_900), n % 10))
+        .collect();
+    let line: String = (0..70).map(|n| (n % 10).to_string()).collect();
+    let output = format!("{}{links}\x1b]8;;\x07\r\n", numbered(30));
+    pair.output(output.as_bytes()).output(numbered(60).as_bytes()).run_ms(20_000);
+    assert_eq!(pair.client.view().ignored(), 0);
+    let history = pair.tty.history();
+    let found = (0..history.len()).filter(|&at| history.text(at).unwrap().trim_end() == line);
+    assert_eq!(found.count(), 1);
+}

@@ -154,9 +154,9 @@ impl Painter {
         let announced = self.notifications.admit(now, &mut wanted);
         if source.depth.is_none() {
             self.uncover(&wanted, &tty, out);
-        }
-        if source.bar.is_some() || source.panel.is_some() {
-            self.covered = Some(wanted.clone());
+            if source.bar.is_some() || source.panel.is_some() {
+                self.covered = Some(wanted.clone());
+            }
         }
         if let Some(lines) = &source.panel {
             overlay::panel(&mut wanted, lines);

@@ -6,6 +6,7 @@ use rove_term::screen::Buffer;
 use rove_term::{Dialect, History, Pool, Screen, Size, Terminal};
 
 use crate::messages::{DepthFields, RowsFields};
+use crate::work::{LINES_CELLS_MAX, LINES_OCTETS_MAX};
 
 /// Lines and octets of text that are taken from one diff.
 const ROWS_MAX: u64 = 10_240;
@@ -90,6 +91,9 @@ fn printed(fields: &RowsFields<'_>, work: &mut u64) -> Option<History> {
     let count = fields.count - fields.kept;
     if count == 0 {
         return fields.text.is_empty().then(History::default);
+    }
+    if count.saturating_mul(fields.cols) > LINES_CELLS_MAX || fields.text.len() > LINES_OCTETS_MAX {
+        return None;
     }
     let cols = u16::try_from(fields.cols).ok().filter(|_| (1..=COLS_MAX).contains(&fields.cols))?;
     let mut terminal = Terminal::new(Size::clamped(1, cols), Dialect::ROVE);

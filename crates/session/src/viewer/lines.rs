@@ -99,7 +99,8 @@ impl LineTelling {
             Some(sent) if sent.loss > LOSSY => UNACKED_LOSSY_OCTETS_MAX,
             _ => UNACKED_OCTETS_MAX,
         };
-        if self.is_stuck || !endpoint.is_told() || past.octets() >= room {
+        let is_full = past.is_full() || past.octets() >= room;
+        if self.is_stuck || is_full || !endpoint.is_told() {
             return None;
         }
         Some(self.typed.map_or(Time::ZERO, |typed| typed + KEY_PAUSE))
