@@ -10,6 +10,7 @@ use rove_session::messages::{DepthFields, HostEvent, RowsFields, write_host};
 use rove_session::past::Past;
 use rove_session::{Peer, View, client};
 use rove_ssp::State;
+use rove_ssp::state::laws;
 
 /// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
 const OCTETS_MAX: usize = 80 << 10;
@@ -197,4 +198,33 @@ fn a_line_of_links() {
     let history = pair.tty.history();
     let found = (0..history.len()).filter(|&at| history.text(at).unwrap().trim_end() == line);
     assert_eq!(found.count(), 1);
+}
+
+/// Each state leads to each later one by a diff, with lines that leave, come back, are erased, given up and told again.
+#[test]
+fn states_with_lines_obey_the_laws() {
+    let mut pair = pair(GOOD);
+    pair.link = DEAD;
+    let mut states: Vec<View> = vec![pair.server.endpoint().local().clone()];
+    let steps = [
+        numbered(10),
+        numbered(40),
+        "\x1b[?1049hfull screen".to_owned(),
+        format!("\x1b[?1049l{}", numbered(30)),
+        "a line that is wrapped at the margin ".repeat(40),
+        "\x1b[H\x1b[J\x1b[3J".to_owned(),
+        numbered(200),
+        numbered(12_000),
+    ];
+    for step in &steps {
+        pair.output(step.as_bytes()).run_ms(700);
+        states.push(pair.server.endpoint().local().clone());
+    }
+    for (at, state) in states.iter().enumerate() {
+        for later in &states[at..] {
+            laws(state, later);
+        }
+    }
+    let told = |view: &View| view.past().map(Past::told);
+    assert!(told(&states[2]) > told(&states[0]), "no line was told");
 }
