@@ -26,7 +26,7 @@ use crate::net::routes::{Datagrams, Routes};
 use crate::os;
 use crate::os::clock::Clock;
 use crate::os::locked::within;
-use crate::os::netlink::NetworkChanges;
+use crate::os::network_changes::NetworkChanges;
 use crate::os::sandbox::{Reach, confine, confine_all};
 use crate::os::signals::Signals;
 use crate::os::tty::Tty;

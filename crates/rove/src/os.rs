@@ -1,19 +1,29 @@
 //! What the system offers, each call behind a safe function. What every Unix has is in `unix`, what only Linux
-//! has in `linux`; those two alone use `unsafe`. They know nothing of sessions, keys or protocols.
+//! has in `linux`, and what macOS and FreeBSD have instead in `bsd`; those three alone use `unsafe`, and no file
+//! outside of this module asks which system it is built for. They know nothing of sessions, keys or protocols.
+//!
+//! `linux` and `bsd` have the same names, and [`system`] is the one of them that this program is built with.
 
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+mod bsd;
+pub(crate) mod clock;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
 pub(crate) mod lookup;
 pub(crate) mod names;
+mod system;
 mod unix;
 
 use std::io;
 
 use zeroize::Zeroizing;
 
-pub(crate) use linux::{clock, files, netlink, sandbox};
+pub use system::sandbox;
+pub(crate) use system::{files, udp};
 pub(crate) use unix::watch::watch;
 pub(crate) use unix::{
-    account, environment, interfaces, locked, process, pty, signals, socket_file, terminfo, tty,
+    account, environment, handover, interfaces, local_socket, locked, network_changes, process,
+    pty, signals, socket_file, stat, terminfo, tty,
 };
 
 /// An error in the system's words, without its number.
@@ -25,15 +35,7 @@ pub(crate) fn words(error: &io::Error) -> String {
 /// Fresh random bytes from the kernel.
 pub fn random<const N: usize>() -> io::Result<Zeroizing<[u8; N]>> {
     let mut bytes = Zeroizing::new([0; N]);
-    let mut filled = 0;
-    while filled < N {
-        let rest = &mut bytes[filled..];
-        match rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty()) {
-            Ok(more) => filled += more,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    system::process::fill_random(bytes.as_mut())?;
     Ok(bytes)
 }
 
@@ -44,5 +46,7 @@ mod tests {
     #[test]
     fn random_bytes_differ() {
         assert_ne!(*random::<16>().unwrap(), *random::<16>().unwrap());
+        // More than one call of some systems gives.
+        assert_ne!(random::<1000>().unwrap()[700..], [0; 300]);
     }
 }

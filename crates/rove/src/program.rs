@@ -6,11 +6,14 @@ use std::process::ExitCode;
 
 use crate::cli::{self, Manner, Subcommand};
 use crate::failure::fail;
+use crate::os;
 use crate::server;
 use crate::server::program::Program;
 
 /// Runs the program that the first words name.
 pub fn main() -> ExitCode {
+    // Found out before there are threads.
+    os::process::umask();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();

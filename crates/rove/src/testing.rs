@@ -64,10 +64,11 @@ pub mod net {
 
 pub mod os {
     pub use crate::os::clock::Clock;
-    pub use crate::os::netlink::NetworkChanges;
+    pub use crate::os::network_changes::NetworkChanges;
     pub use crate::os::process::harden;
     pub use crate::os::random;
-    pub use crate::os::sandbox::{Landlocked, Named, Ports, Reach, confine, confine_all};
+    pub use crate::os::sandbox;
+    pub use crate::os::sandbox::{Named, Ports, Reach, confine, confine_all};
     pub use crate::os::tty::Tty;
 }
 

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use gate::{not_checked, say};
-use rove::testing::os::Landlocked;
+use rove::testing::os::sandbox::Landlocked;
 use rove::testing::os::{Named, Ports, Reach, confine, confine_all};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::removexattr;

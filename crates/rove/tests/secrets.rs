@@ -23,6 +23,7 @@ use rove_ssp::{
     Arrival, ConnId, Context, KeyPair, Machine, NativeWire, Outbox, PublicKeyOctets, Role,
     SessionSecrets, Timing,
 };
+use rove_streams::network::RouteMtu;
 use rove_streams::{SecretMemory, Streams, client};
 use rove_term::Size;
 use sha2::{Digest, Sha256, Sha512};
@@ -277,7 +278,7 @@ impl PlayedServer {
             rove_streams::server::Dormant::new(quic, SecretMemory::ORDINARY).start();
         carrier.tell_secrets(told.teller());
         let port = self.socket.try_clone().unwrap();
-        carry(async move { carrier.run(port).await });
+        carry(async move { carrier.run(port, RouteMtu::UNKNOWN).await });
         carry(echo_all(streams));
         let drive = move || {
             self.drive(&secrets.unwrap(), |octets, from| {

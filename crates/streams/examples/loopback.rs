@@ -5,9 +5,13 @@
 use std::net::SocketAddr;
 use std::thread;
 
+use rove_streams::network::RouteMtu;
 use rove_streams::{SecretMemory, client, server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
+
+/// Loopback's.
+const ROUTE_MTU: RouteMtu = RouteMtu::new(|_| Ok(65_536));
 
 const SECRET: [u8; 32] = [7; 32];
 
@@ -17,10 +21,10 @@ fn main() {
     let near = port.local_addr().expect("an address");
     let (served, lane, carrier) = server::Dormant::new(&SECRET, SecretMemory::ORDINARY).start();
     let shared = port.try_clone().expect("a handle");
-    run(async move { carrier.run(shared).await.expect("carried") });
+    run(async move { carrier.run(shared, ROUTE_MTU).await.expect("carried") });
     run(read(port, lane));
     let (streams, link, carrier) = client::start(&SECRET, SecretMemory::ORDINARY);
-    run(async move { carrier.run().await.expect("carried") });
+    run(async move { carrier.with_route_mtu(ROUTE_MTU).run().await.expect("carried") });
     link.heard(near);
     run(async move {
         let (_, channel) = served.accept().await.expect("a channel");

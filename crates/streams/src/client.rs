@@ -18,7 +18,7 @@ use crate::batched::BatchedSocket;
 use crate::connection::{ConnectionTask, REPLACED, transport};
 use crate::keys::{Keys, SERVER_NAME};
 use crate::mux::{Ended, Role};
-use crate::network::{Network, System, endpoint_config};
+use crate::network::{Network, RouteMtu, System, endpoint_config};
 use crate::payload::PAYLOAD_MAX;
 use crate::proof::Proofs;
 use crate::shared::{HEARD_LATELY, Shared};
@@ -71,7 +71,7 @@ pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Co
     let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
     let link = PathHints { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let keys = Keys::new(secret, memory);
-    let network = Arc::new(System);
+    let network = Arc::new(System { route_mtu: RouteMtu::UNKNOWN });
     let carrier = Connector { shared: Arc::clone(&shared), path, keys, numbers: 0, network };
     (Streams { shared }, link, carrier)
 }
@@ -248,6 +248,11 @@ impl Connector {
     /// Uses this network in place of the system's.
     pub fn within(self, network: Arc<dyn Network>) -> Connector {
         Connector { network, ..self }
+    }
+
+    /// Uses the system's network, with what it says of the route to the server.
+    pub fn with_route_mtu(self, route_mtu: RouteMtu) -> Connector {
+        self.within(Arc::new(System { route_mtu }))
     }
 
     /// Carries the channels until the session is over. Needs a tokio runtime with I/O and time.

@@ -10,7 +10,6 @@ use quinn::udp::UdpSocketState;
 pub use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 pub use quinn::{AsyncUdpSocket, UdpPoller};
 use quinn::{EndpointConfig, Runtime as _, TokioRuntime};
-use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 
 /// The kernel's receive buffer that we ask for, as at the server.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -28,9 +27,26 @@ pub trait Network: fmt::Debug + Send + Sync {
     fn seed(&self) -> Option<[u8; 32]>;
 }
 
+/// Asks the system for the largest IP packet, in octets, that the route of a connected UDP socket takes. Each system
+/// has its own call for that.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteMtu(fn(&UdpSocket) -> io::Result<u32>);
+
+impl RouteMtu {
+    /// No system is asked, and an Ethernet frame is assumed.
+    pub const UNKNOWN: RouteMtu = RouteMtu(|_| Err(io::ErrorKind::Unsupported.into()));
+
+    /// Asks by this call.
+    pub const fn new(ask: fn(&UdpSocket) -> io::Result<u32>) -> RouteMtu {
+        RouteMtu(ask)
+    }
+}
+
 /// The machine's own network.
 #[derive(Debug)]
-pub(crate) struct System;
+pub(crate) struct System {
+    pub(crate) route_mtu: RouteMtu,
+}
 
 impl Network for System {
     fn open(&self, server: SocketAddr) -> io::Result<Arc<dyn AsyncUdpSocket>> {
@@ -54,7 +70,7 @@ impl Network for System {
         let socket = UdpSocket::bind((any, 0))?;
         let peer = if ip == peer.ip() { peer } else { SocketAddr::new(ip, peer.port()) };
         socket.connect(peer)?;
-        Ok(if ip.is_ipv4() { ip_mtu(&socket)? } else { ipv6_mtu(&socket)? })
+        (self.route_mtu.0)(&socket)
     }
 
     fn seed(&self) -> Option<[u8; 32]> {

@@ -38,19 +38,25 @@ fn payload_max(peer: SocketAddr, network: &dyn Network) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::System;
+    use crate::network::{RouteMtu, System};
 
     #[test]
     fn what_stays_within_a_machine_comes_in_large_pieces() {
-        for (peer, usual, most) in [
-            ("127.0.0.1:9", PAYLOAD_MAX, PAYLOAD_MAX),
-            ("[::ffff:127.0.0.1]:9", PAYLOAD_MAX, PAYLOAD_MAX),
-            // Nobody's (RFC 6666, RFC 1112), by a route for all others, with frames of any size, or none.
-            ("[100::1]:9", 1_452, PAYLOAD_MAX),
-            ("240.0.0.1:9", 1_472, PAYLOAD_MAX),
+        let large = RouteMtu::new(|_| Ok(65_536));
+        let frame = RouteMtu::new(|_| Ok(9_000));
+        let narrow = RouteMtu::new(|_| Ok(1_280));
+        for (peer, route_mtu, expected) in [
+            ("127.0.0.1:9", large, PAYLOAD_MAX),
+            ("[::ffff:127.0.0.1]:9", large, PAYLOAD_MAX),
+            ("127.0.0.1:9", frame, PAYLOAD_MAX),
+            // Probing finds out how much less it is.
+            ("127.0.0.1:9", narrow, 1_472),
+            ("127.0.0.1:9", RouteMtu::UNKNOWN, 1_472),
+            ("[::ffff:127.0.0.1]:9", RouteMtu::UNKNOWN, 1_472),
+            ("[::1]:9", RouteMtu::UNKNOWN, 1_452),
         ] {
-            let payload = payload_max(peer.parse().unwrap(), &System);
-            assert!((usual..=most).contains(&payload), "{peer}: {payload}");
+            let payload = payload_max(peer.parse().unwrap(), &System { route_mtu });
+            assert_eq!(payload, expected, "{peer}, {route_mtu:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::client::RESETS_EACH;
 use crate::connection::{ConnectionTask, REPLACED, UNPROVEN, skip_address_limit, transport};
 use crate::keys::{Keys, OwnIds};
 use crate::mux::{Ended, Role};
-use crate::network::{Network, System, endpoint_config};
+use crate::network::{Network, RouteMtu, System, endpoint_config};
 use crate::payload::PAYLOAD_MAX;
 pub use crate::port::Batch;
 use crate::port::{Batches, Port, SharedPort};
@@ -126,8 +126,8 @@ impl Acceptor {
 
     /// Carries the channels until the session is over. `port` is a clone of the session's socket, which the
     /// driver reads. Needs a tokio runtime with I/O and time.
-    pub async fn run(self, port: UdpSocket) -> io::Result<()> {
-        self.run_within(Arc::new(System), Arc::new(Port::new(port)?)).await
+    pub async fn run(self, port: UdpSocket, route_mtu: RouteMtu) -> io::Result<()> {
+        self.run_within(Arc::new(System { route_mtu }), Arc::new(Port::new(port)?)).await
     }
 
     /// The same in this network. It only sends by `port`: what arrives comes by the inbox.
@@ -360,7 +360,7 @@ mod tests {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap();
         port.set_nonblocking(true).unwrap();
         let at = port.local_addr().unwrap();
-        tokio::spawn(carrier.run(port.try_clone().unwrap()));
+        tokio::spawn(carrier.run(port.try_clone().unwrap(), RouteMtu::UNKNOWN));
         let port = tokio::net::UdpSocket::from_std(port).unwrap();
         tokio::spawn(async move {
             let mut octets = [0; 2048];
@@ -409,7 +409,8 @@ mod tests {
         let began = clock::now();
         let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let config = config(&keys).unwrap();
-        let (shared, network) = (Shared::new(Role::Server), Arc::new(System));
+        let network = Arc::new(System { route_mtu: RouteMtu::UNKNOWN });
+        let shared = Shared::new(Role::Server);
         let mut visits = Admissions::new(keys, config, shared, network, began);
         for (number, admitted) in [
             (None, false),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rove_streams::network::RouteMtu;
 use rove_streams::{Channel, Ended, SecretMemory, Streams, client, server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::UdpSocket;
@@ -78,7 +79,7 @@ impl World {
         let far = port.local_addr().unwrap();
         let (server, lane, carrier) = server::Dormant::new(&SECRET, SecretMemory::ORDINARY).start();
         let shared = port.try_clone().unwrap();
-        tasks.spawn(async { carrier.run(shared).await.unwrap() });
+        tasks.spawn(async { carrier.run(shared, RouteMtu::UNKNOWN).await.unwrap() });
         tasks.spawn(read(UdpSocket::from_std(port).unwrap(), lane.clone()));
 
         let path = Arc::new(Path::default());

@@ -14,6 +14,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use source::CRATES;
+
 /// Each crate of the workspace and the crates of the workspace that it may name, dev-dependencies included.
 const EDGES: [(&str, &[&str]); 6] = [
     ("rove-ssp", &[]),
@@ -76,7 +78,7 @@ fn the_lower_floors_name_nothing_of_the_system() {
     }
 }
 
-/// The lower floors forbid unsafe code outright; the workspace denies it, except in `rove/os/{unix,linux}` and
+/// The lower floors forbid unsafe code outright; the workspace denies it, except in `rove/os/{unix,linux,bsd}` and
 /// `lab/sys`.
 #[test]
 fn unsafe_code_is_where_it_may_be() {
@@ -85,7 +87,8 @@ fn unsafe_code_is_where_it_may_be() {
         let lib = std::fs::read_to_string(format!("{root}/crates/{name}/src/lib.rs")).unwrap();
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{name}");
     }
-    for (name, allowed) in [("rove", &["os/unix", "os/linux"][..]), ("lab", &["sys.rs"])] {
+    for (name, allowed) in [("rove", &["os/unix", "os/linux", "os/bsd"][..]), ("lab", &["sys.rs"])]
+    {
         let source = PathBuf::from(format!("{root}/crates/{name}/src"));
         let allowed: Vec<PathBuf> = allowed.iter().map(|path| source.join(path)).collect();
         let mut directories = vec![source];
@@ -105,6 +108,42 @@ fn unsafe_code_is_where_it_may_be() {
         }
     }
 }
+
+/// Which system a program is built for is asked in `rove/os` alone, and there where the system is chosen, or between
+/// those that share `os/bsd`. All else has one form everywhere.
+#[test]
+fn only_os_asks_for_the_system() {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates"));
+    let allowed = ["rove/src/os.rs", "rove/src/os/system.rs", "rove/src/os/bsd"];
+    let allowed: Vec<PathBuf> = allowed.iter().map(|path| root.join(path)).collect();
+    let mut left: Vec<PathBuf> =
+        CRATES.iter().map(|name| root.join(name)).filter(|path| path.is_dir()).collect();
+    let mut read = 0;
+    while let Some(path) = left.pop() {
+        if allowed.contains(&path) {
+            continue;
+        }
+        if path.is_dir() {
+            left.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            read += 1;
+            for (number, line) in text.lines().enumerate() {
+                let asks = SYSTEM_ASKED.iter().any(|word| {
+                    line.contains(&format!("cfg({word}"))
+                        || line.contains("cfg") && line.contains(&format!("{word} ="))
+                });
+                let number = number + 1;
+                assert!(!asks, "{}:{number} asks for the system: {line}", path.display());
+            }
+        }
+    }
+    assert!(read > 300, "{read} files");
+}
+
+/// The words of `cfg` that ask for a system. Which C library it has is `target_env`, and how wide its numbers are
+/// `target_pointer_width`: they are no systems.
+const SYSTEM_ASKED: [&str; 5] = ["target_os", "target_vendor", "target_family", "unix", "windows"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

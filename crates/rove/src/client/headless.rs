@@ -20,7 +20,7 @@ use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
 use crate::net::routes::{Datagrams, Routes};
 use crate::os::clock::Clock;
-use crate::os::netlink::NetworkChanges;
+use crate::os::network_changes::NetworkChanges;
 use crate::os::sandbox::{Reach, confine};
 use crate::os::{self, locked};
 use crate::ssh::Candidates;

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use crate::client::headless::{Goodbye, HeadlessConfig, drive};
 use crate::client::streams::closing;
 use crate::failure::Failure;
+use crate::net::udp::ROUTE_MTU;
 use crate::os::clock::Clock;
 use crate::os::signals::asked_to_end;
 use crate::os::{self, locked};
@@ -40,6 +41,7 @@ impl Session {
         os::process::keep_freed_memory();
         let server = found.candidates.addresses[0];
         let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
+        let carrier = carrier.with_route_mtu(ROUTE_MTU);
         link.expect(server);
         let (goodbye, said) = oneshot::channel();
         let (tell, contact) = oneshot::channel();

@@ -9,6 +9,7 @@ use rove_streams::Streams;
 use rove_streams::client::{self, PathHints};
 use tokio::sync::mpsc;
 
+use crate::net::udp::ROUTE_MTU;
 use crate::notice::{Notice, OnFailure};
 use crate::os::locked;
 use crate::os::sandbox::{Reach, confine};
@@ -37,6 +38,7 @@ pub fn beside(
 ) -> io::Result<Option<(Streams, PathHints)>> {
     let Secret::Native(secrets, _) = &found.secret else { return Ok(None) };
     let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
+    let carrier = carrier.with_route_mtu(ROUTE_MTU);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let path = link.clone();
     let (tell, told) = std::sync::mpsc::channel();

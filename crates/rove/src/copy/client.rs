@@ -22,7 +22,7 @@ use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::failure::Failure;
 use crate::os::clock::Clock;
-use crate::os::files::umask;
+use crate::os::process::umask;
 use crate::os::signals::asked_to_end;
 use crate::services::Request;
 use crate::services::silence::{self, Silence};

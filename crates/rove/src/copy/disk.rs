@@ -9,12 +9,13 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
 use crate::copy::message::Times;
 use crate::os;
 use crate::os::files::{self, open_at};
+use crate::os::stat::statat;
 
 /// Writes to the disk.
 #[derive(Clone, Debug, Default)]
@@ -175,13 +176,12 @@ impl Disk {
     /// Gives a finished file its name, replacing a file or symbolic link of that name, but nothing else.
     pub fn rename(&self, at: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> io::Result<()> {
         self.call()?;
-        match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
-            // There is one, or the file system cannot say.
-            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-            renamed => return Ok(renamed?),
+        // Without an answer there is one, or the file system cannot say.
+        if let Some(renamed) = files::rename_new(at, from, to) {
+            return renamed;
         }
-        match rustix::fs::statat(at, to, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => replaceable(rustix::fs::FileType::from_raw_mode(stat.st_mode))?,
+        match statat(at, to, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => replaceable(stat.kind())?,
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }

@@ -6,12 +6,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::LazyLock;
 
-use rustix::fs::{SeekFrom, Stat};
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use crate::copy::message::{DATA_BYTES_MAX, Digest};
 use crate::copy::watch::Watch;
 use crate::os::clock::wall_seconds;
+use crate::os::stat::{Stat, fstat};
 
 /// Octets of a block; the last may be shorter.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -54,7 +55,7 @@ impl Hashed<'_> {
 
     /// Reads on to this length; `false` if the file is shorter.
     pub(super) fn read_to(&mut self, file: &OwnedFd, length: u64) -> io::Result<bool> {
-        let stat = rustix::fs::fstat(file)?;
+        let stat = fstat(file)?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if size < length {
             return Ok(false);
@@ -174,6 +175,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::os::files::nameless_file;
 
     /// A file of this length, with these octets at these places and holes between.
     fn file(length: u64, pieces: &[(u64, &[u8])]) -> OwnedFd {
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_was_just_changed_is_not_settled() {
-        let stat = rustix::fs::fstat(file(1, &[])).unwrap();
+        let stat = fstat(file(1, &[])).unwrap();
         for (after, settled) in [(-5, false), (0, false), (59, false), (60, true), (1 << 40, true)]
         {
             assert_eq!(is_settled(&stat, stat.st_ctime + after), settled, "{after} s");
@@ -253,8 +255,7 @@ mod tests {
     /// The longest possible file, of which 4 KiB take space: block by block its hash would take days.
     #[test]
     fn a_hole_costs_the_same_whatever_its_length() {
-        let flags = rustix::fs::MemfdFlags::CLOEXEC;
-        let file = File::from(rustix::fs::memfd_create("rove-hashed", flags).unwrap());
+        let file = nameless_file().unwrap();
         let length = i64::MAX as u64;
         file.set_len(length).unwrap();
         file.write_all_at(b"x", length / 2).unwrap();
@@ -272,7 +273,7 @@ mod tests {
         if seek(&file, SeekFrom::Data(0), length).unwrap() == 0 {
             return;
         }
-        assert!(has_holes(&file, &rustix::fs::fstat(&file).unwrap()));
+        assert!(has_holes(&file, &fstat(&file).unwrap()));
         hash(&file, length, &[]);
     }
 }

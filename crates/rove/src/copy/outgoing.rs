@@ -4,13 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::Stat;
 use tokio::sync::Notify;
 
 use crate::copy::message::{Message, Outcome, shown};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::source::{Roots, SourceFile};
 use crate::copy::watch::Watch;
+use crate::os::stat::Stat;
 
 /// Why a sender stops.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::copy::disk::Disk;
@@ -16,6 +16,7 @@ use crate::copy::name::Name;
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::os::files::open_at;
+use crate::os::stat::{Stat, bits, fstat, permissions, statat};
 
 /// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
 /// the end of a file, need not start anew.
@@ -80,7 +81,7 @@ impl Seen {
     /// Fails unless the file of this name has the same attributes. It does not compare inode numbers: some
     /// file systems give a file another at each lookup.
     pub(super) fn check(&self, at: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
-        let there = Seen::of(&rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
+        let there = Seen::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
         match (there.size, there.modified) == (self.size, self.modified) {
             true => Ok(()),
             false => Err(changed()),
@@ -119,9 +120,9 @@ impl Finish {
         seen: Seen,
     ) -> io::Result<()> {
         let file = open_at(at, name, OFlags::RDONLY, Mode::empty())?;
-        let stat = rustix::fs::fstat(&file)?;
+        let stat = fstat(&file)?;
         seen.is(&stat)?;
-        if Mode::from_raw_mode(stat.st_mode & 0o777) != self.mode {
+        if permissions(stat.st_mode & 0o777) != self.mode {
             disk.set_mode(file.as_fd(), self.mode)?;
         }
         match &self.times {
@@ -171,8 +172,8 @@ pub(super) fn agreed(
 
 fn open_regular(directory: BorrowedFd<'_>, name: &[u8]) -> Option<(OwnedFd, Stat)> {
     let file = open_at(directory, name, OFlags::RDONLY, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&file).ok()?;
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let stat = fstat(&file).ok()?;
+    let is_file = stat.kind() == FileType::RegularFile;
     is_file.then_some((file, stat))
 }
 
@@ -210,7 +211,7 @@ impl Part {
     /// Releases the lock while the sender is silent, so that another copy may continue the part meanwhile.
     pub(super) fn park(&mut self) -> io::Result<()> {
         if self.parked.is_none() {
-            self.parked = Some(Seen::of(&rustix::fs::fstat(&self.file)?));
+            self.parked = Some(Seen::of(&fstat(&self.file)?));
             rustix::fs::flock(&self.file, FlockOperation::Unlock)?;
         }
         Ok(())
@@ -225,7 +226,7 @@ impl Part {
             return Err(replaced());
         }
         let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let named = rustix::fs::statat(&self.directory, self.name.part(), flags);
+        let named = statat(&self.directory, self.name.part(), flags);
         match named.is_ok_and(|named| Seen::of(&named) == seen) {
             true => Ok(()),
             false => Err(replaced()),
@@ -289,7 +290,7 @@ impl Part {
 
     /// The number of its directory's disk: in an overlay of several disks files have others.
     pub(super) fn device(&self) -> Option<u64> {
-        rustix::fs::fstat(&self.directory).ok().map(|stat| stat.st_dev)
+        fstat(&self.directory).ok().map(|stat| stat.st_dev)
     }
 
     /// Removes it, as useless.
@@ -311,8 +312,8 @@ fn replaced() -> io::Error {
 
 /// Whether this file has this name.
 fn is_named(file: &OwnedFd, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
-    let stat = rustix::fs::fstat(file)?;
-    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+    let stat = fstat(file)?;
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(named) => Ok(FileId::of(&named) == FileId::of(&stat)),
         Err(Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
@@ -320,7 +321,7 @@ fn is_named(file: &OwnedFd, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resul
 }
 
 fn owner_of(file: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
-    let stat = rustix::fs::fstat(file)?;
+    let stat = fstat(file)?;
     Ok((stat.st_uid, stat.st_gid))
 }
 
@@ -333,7 +334,7 @@ fn give_to(disk: &Disk, file: BorrowedFd<'_>, (user, group): (u32, u32), mode: M
     {
         return mode;
     }
-    let for_all = Mode::from_raw_mode((mode & Mode::RWXO).as_raw_mode() << 3);
+    let for_all = permissions(bits(mode & Mode::RWXO) << 3);
     mode & (Mode::RWXU | Mode::RWXO | for_all)
 }
 
@@ -376,7 +377,7 @@ async fn open_locked(
         };
         // What was made just now is ours, whomever the file system says it belongs to: CIFS, and NFS that squashes
         // users, give everything to one. Another user's file has no lock that is worth waiting for.
-        if !is_new && !is_ours(&rustix::fs::fstat(&file)?, owner) {
+        if !is_new && !is_ours(&fstat(&file)?, owner) {
             match is_named(&file, directory, name)? {
                 true => return Err(in_the_way(name)),
                 false => continue,
@@ -390,7 +391,7 @@ async fn open_locked(
         if !is_named(&file, directory, name)? {
             continue;
         }
-        let stat = rustix::fs::fstat(&file)?;
+        let stat = fstat(&file)?;
         if stat.st_mode & 0o777 != 0o600 {
             disk.set_mode(file.as_fd(), Mode::RUSR | Mode::WUSR)?;
         }
@@ -402,7 +403,7 @@ async fn open_locked(
 /// Makes a part writable to us again; removes one that we may not even read.
 fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
     let Ok(file) = open_at(directory, name, OFlags::RDONLY, Mode::empty()) else {
-        let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(()),
             stat => stat?,
         };
@@ -413,7 +414,7 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
         disk.discard(directory, name);
         return Ok(());
     };
-    match is_ours(&rustix::fs::fstat(&file)?, None) {
+    match is_ours(&fstat(&file)?, None) {
         true => disk.set_mode(file.as_fd(), Mode::RUSR | Mode::WUSR),
         false => Err(in_the_way(name)),
     }
@@ -424,7 +425,7 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
 fn is_ours(stat: &Stat, owner: Option<(u32, u32)>) -> bool {
     let us = rustix::process::geteuid();
     let is_given = us.is_root() && owner.is_some_and(|(user, _)| user == stat.st_uid);
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+    stat.kind() == FileType::RegularFile
         && stat.st_nlink == 1
         && (stat.st_uid == us.as_raw() || is_given)
 }

@@ -26,6 +26,7 @@ use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{Expected, NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
+use crate::os::stat::{fstat, permissions};
 use awaited::{Awaited, Current, Wanted};
 use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
@@ -248,7 +249,7 @@ impl Receiver<'_> {
     /// The permissions of the source, if they are kept; else reduced by the umask.
     fn mode(&self, entry: &Entry<'_>) -> Mode {
         let without = if self.job.receive.preserve { 0 } else { self.job.umask };
-        Mode::from_raw_mode(u32::from(entry.mode) & 0o777 & !without)
+        permissions(u32::from(entry.mode) & 0o777 & !without)
     }
 
     /// Decides about a file and asks for it.
@@ -361,7 +362,7 @@ impl Receiver<'_> {
         let seen = seen.filter(|_| !awaited.is_in_place);
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
         let directory = self.target.directory(destination.parent);
-        let device = directory.as_ref().ok().and_then(|at| rustix::fs::fstat(at).ok());
+        let device = directory.as_ref().ok().and_then(|at| fstat(at).ok());
         let workers = self.job.workers;
         let opened = match directory {
             Ok(at) => Part::open(disk, workers, &at, &destination.name, offset, seen, owner).await,

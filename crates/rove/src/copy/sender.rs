@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 
-use rustix::fs::{FileType, SeekFrom, Stat};
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
 use crate::copy::disk::reason;
@@ -18,6 +18,7 @@ use crate::copy::pipe::{Inbox, Outbox};
 use crate::copy::walk::{MATCHES_MAX, Sources, Walker, vanished};
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
+use crate::os::stat::{Stat, fstat};
 
 /// A block is sent packed if it shrinks to this many eighths or fewer.
 const WORTH_EIGHTHS: usize = 7;
@@ -139,8 +140,8 @@ impl Sending<'_> {
     fn open(&self, held: &Listed) -> Result<(OwnedFd, Stat), GivenUp> {
         let opened = held.place.open(&self.hold.roots);
         let file = opened.map_err(|error| GivenUp::Why(vanished(&error)))?;
-        let stat = rustix::fs::fstat(&file).map_err(io::Error::from)?;
-        match FileType::from_raw_mode(stat.st_mode) {
+        let stat = fstat(&file).map_err(io::Error::from)?;
+        match stat.kind() {
             FileType::RegularFile => Ok((file, stat)),
             _ => Err(GivenUp::Why("it is no longer a file".to_owned())),
         }
@@ -176,7 +177,7 @@ impl Sending<'_> {
         self.out.send(&Message::Begin { index, offset }).await.map_err(Over::from)?;
         self.hold.watch.begin(&held.shown, offset);
         let digest = self.contents(index, &file, &before, offset, size).await?;
-        let after = rustix::fs::fstat(&file).map_err(io::Error::from)?;
+        let after = fstat(&file).map_err(io::Error::from)?;
         let has_grown = after.st_size > before.st_size;
         let is_touched = Stamp::of(&before) != Stamp::of(&after);
         if is_touched && !has_grown {
@@ -290,7 +291,7 @@ impl Sending<'_> {
 /// Whether a file of size 0 has contents all the same, as those of `/proc` do.
 fn keeps_its_size_secret(file: &OwnedFd) -> io::Result<bool> {
     let has_contents = rustix::io::pread(file, &mut [0_u8], 0)? > 0;
-    Ok(has_contents && rustix::fs::fstat(file)?.st_size == 0)
+    Ok(has_contents && fstat(file)?.st_size == 0)
 }
 
 impl From<Over> for GivenUp {

@@ -17,7 +17,7 @@ use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::os;
-use crate::os::files::umask;
+use crate::os::process::umask;
 
 /// Serves one copy until it is over, as its order says, and reports the result over the channel.
 pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {

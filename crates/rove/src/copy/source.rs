@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::os::files::open_beneath;
+use crate::os::stat::fstat;
 
 /// How to open a file again when the receiver asks for it.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ impl Roots {
         }
         let here = if path.is_empty() { b"." } else { &**path };
         let directory = Arc::new(open_plain(here, OFlags::RDONLY | OFlags::DIRECTORY)?);
-        let stat = rustix::fs::fstat(&directory)?;
+        let stat = fstat(&directory)?;
         let identity = (stat.st_dev, stat.st_ino);
         if *known.first.entry(Arc::clone(path)).or_insert(identity) != identity {
             return Err(io::Error::other("it was replaced while it was copied; copy it again"));

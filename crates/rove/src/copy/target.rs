@@ -18,6 +18,7 @@ use crate::copy::order::Receive;
 use crate::copy::part::FileId;
 use crate::copy::walk::last_component;
 use crate::os::files::{open_at, open_beneath};
+use crate::os::stat::{fstat, permissions, statat};
 use root::{Root, TargetFault};
 
 pub(crate) use root::TargetError;
@@ -170,7 +171,7 @@ impl Target {
 
     /// The number of its disk; others may be mounted below.
     pub(super) fn device(&self) -> Option<u64> {
-        rustix::fs::fstat(&self.root).ok().map(|stat| stat.st_dev)
+        fstat(&self.root).ok().map(|stat| stat.st_dev)
     }
 
     /// The path of an entry, for the user.
@@ -317,8 +318,7 @@ impl Target {
         let at = directory.as_fd();
         match disk.make_directory(at, destination.name.as_bytes(), mode | Mode::RWXU) {
             Ok(()) => {
-                let made =
-                    rustix::fs::statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW);
+                let made = statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW);
                 return Ok((path, State::Made, made.ok().map(|stat| FileId::of(&stat))));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -331,15 +331,12 @@ impl Target {
             Mode::empty(),
         ) {
             Ok(found) => {
-                let found = rustix::fs::fstat(&found).ok();
+                let found = fstat(&found).ok();
                 Ok((path, State::Found, found.map(|stat| FileId::of(&stat))))
             }
             Err(error) => {
-                let is_link =
-                    rustix::fs::statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
-                        .is_ok_and(|stat| {
-                            FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
-                        });
+                let is_link = statat(at, destination.name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|stat| stat.kind() == FileType::Symlink);
                 Err(NoDestination::Why(match is_link {
                     true => reason(&Errno::LOOP.into()),
                     false => reason(&error),
@@ -408,8 +405,8 @@ fn set_mode_and_times(
     wanted: &Directory,
     times: Option<&Times>,
 ) -> io::Result<()> {
-    let stat = rustix::fs::fstat(directory)?;
-    let (there, mode) = (Mode::from_raw_mode(stat.st_mode), wanted.mode);
+    let stat = fstat(directory)?;
+    let (there, mode) = (permissions(stat.st_mode), wanted.mode);
     let has_mode = there & (Mode::RWXU | Mode::RWXG | Mode::RWXO) == mode;
     if has_mode && times.is_none() {
         return Ok(());

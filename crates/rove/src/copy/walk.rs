@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, OFlags};
 use rustix::io::Errno;
 
 use crate::copy::disk::reason;
@@ -17,6 +17,7 @@ use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
 use crate::copy::source::{SourceFile, open_plain};
 use crate::os::files::open_beneath;
+use crate::os::stat::{Stat, statat};
 
 /// The longest path below a source: the limit of one system call.
 const PATH_BYTES_MAX: usize = 4095;
@@ -74,7 +75,7 @@ impl Walker<'_> {
 
     async fn source(&mut self, number: u16, path: &[u8]) -> Result<(), Over> {
         let here = if path.is_empty() { b"." } else { path };
-        let stat = match rustix::fs::statat(CWD, here, AtFlags::empty()) {
+        let stat = match statat(CWD, here, AtFlags::empty()) {
             Ok(stat) => stat,
             Err(error) => return self.trouble(path, &reason(&error.into())).await,
         };
@@ -82,7 +83,7 @@ impl Walker<'_> {
         if !name.is_empty() && Name::new(name).is_none() {
             return self.trouble(path, UNFINISHED).await;
         }
-        match FileType::from_raw_mode(stat.st_mode) {
+        match stat.kind() {
             FileType::Directory if !self.sources.recursive => self.trouble(path, DIRECTORY).await,
             FileType::Directory => {
                 let top: Arc<[u8]> = path.into();
@@ -155,11 +156,11 @@ impl Walker<'_> {
         if path.len() > PATH_BYTES_MAX {
             return self.trouble(&shown, "the path is too long").await;
         }
-        let stat = match rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(error) => return self.trouble(&shown, &vanished(&error.into())).await,
         };
-        match FileType::from_raw_mode(stat.st_mode) {
+        match stat.kind() {
             FileType::Directory => {
                 let index =
                     self.entry(directory.index, source, name, Kind::Directory, &stat).await?;
@@ -225,9 +226,9 @@ pub(super) fn check(paths: &[Vec<u8>], recursive: bool) -> Option<String> {
     let mut first = None;
     for path in paths {
         let here = if path.is_empty() { b"." } else { path.as_slice() };
-        let why = match rustix::fs::statat(CWD, here, AtFlags::empty()) {
+        let why = match statat(CWD, here, AtFlags::empty()) {
             Err(error) => reason(&error.into()),
-            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            Ok(stat) => match stat.kind() {
                 FileType::RegularFile => return None,
                 FileType::Directory if recursive => return None,
                 FileType::Directory => DIRECTORY.to_owned(),
@@ -302,7 +303,7 @@ struct Expanded {
 /// The paths that a pattern stands for, `most` at most; the pattern itself if it exists as a path, or if
 /// nothing fits.
 fn expand(pattern: &[u8], most: usize) -> Expanded {
-    let exists = |path: &[u8]| rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    let exists = |path: &[u8]| statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
     let mut missed = Vec::new();
     if !is_pattern(pattern) || exists(pattern) {
         return Expanded { paths: vec![pattern.to_vec()], missed };

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::bootstrap::Facts;
 use crate::failure::Failure;
 use crate::install::elf::Elf;
+use crate::os::process::own_program;
 
 /// The most octets of a program.
 const PROGRAM_BYTES_MAX: u64 = 256 << 20;
@@ -39,7 +40,7 @@ impl Program {
 
     /// This program, if it runs on any system of that machine, else the package's for it.
     pub(crate) fn for_machine(machine: &str) -> Option<Program> {
-        let own = read(Path::new("/proc/self/exe")).ok()?;
+        let own = read(&own_program().ok()?).ok()?;
         let octets = match Elf::read(&own) {
             Some(elf) if elf.is_static && elf.machine == machine => own,
             _ => of_package(&servers()?, machine)?,
@@ -81,12 +82,12 @@ impl Program {
 
 /// The SHA-256 of this program, in hexadecimal digits: for a host that has no other program for it.
 pub(crate) fn own_sum() -> io::Result<String> {
-    Ok(sum(&read(Path::new("/proc/self/exe"))?))
+    Ok(sum(&read(&own_program()?)?))
 }
 
 /// Where the package keeps programs for other machines: beside its `bin`.
 fn servers() -> Option<PathBuf> {
-    let own = fs::read_link("/proc/self/exe").ok()?;
+    let own = std::env::current_exe().ok()?;
     Some(own.parent()?.parent()?.join("lib/rove/servers"))
 }
 

@@ -14,7 +14,7 @@ use crate::net::udp::DATAGRAM_BYTES_MAX;
 use crate::os;
 use crate::os::clock::{Alarm, Clock};
 use crate::os::locked::wipe_stack;
-use crate::os::netlink::NetworkChanges;
+use crate::os::network_changes::NetworkChanges;
 use crate::os::process::give_back_freed_memory;
 
 /// An alarm that goes off this late shows that the machine, or this process, was suspended: no scheduler makes

@@ -12,14 +12,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rove_ssp::Arrival;
+use rove_streams::network::RouteMtu;
 use rove_streams::server::{Batch, QuicInbox};
 use rustix::io::Errno;
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+use crate::os::udp::{Large, route_mtu, set_large};
 
 /// The longest datagram taken; longer ones are dropped (the mosh wire has the same limit, §2.1).
 pub const DATAGRAM_BYTES_MAX: usize = 2048;
@@ -31,6 +31,9 @@ const BATCH_BYTES_MAX: usize = 65_536;
 /// The kernel's buffer to request for a port with QUIC on it: 20 ms at 200 MB/s. It grants as much as the
 /// administrator allows (`net.core.rmem_max`).
 const QUIC_BUFFER_BYTES: usize = 4 << 20;
+
+/// How streams learn how large packets the route to a peer takes.
+pub(crate) const ROUTE_MTU: RouteMtu = RouteMtu::new(route_mtu);
 
 /// The source address of a socket's datagrams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -88,10 +91,7 @@ impl Socket {
         let state = UdpSocketState::new((&socket).into())?;
         // The sizes of the mosh wire count on fragments being allowed (§2.3): a path narrower than
         // 1280 octets without ICMP would otherwise swallow every large frame.
-        if family == Family::V6 {
-            set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DONT)?;
-        }
-        set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DONT)?;
+        set_large(&socket, Large::Cut)?;
         let inbox = RefCell::new(Inbox::new());
         let reached = Cell::new(None);
         let lane = RefCell::new(None);
@@ -103,10 +103,7 @@ impl Socket {
     ///
     /// A kernel that refuses this keeps fragmenting, which is merely worse: no reason to fail.
     pub(crate) fn keep_whole(&self) {
-        if self.family == Family::V6 {
-            set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::PROBE).ok();
-        }
-        set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::PROBE).ok();
+        set_large(&self.socket, Large::Whole).ok();
     }
 
     /// Sends QUIC's datagrams to `lane` from here on. Returns a clone of the socket for the answers.

@@ -15,7 +15,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::os;
-use crate::os::socket_file::{SocketFile, bind_unix};
+use crate::os::local_socket::bind_unix;
+use crate::os::socket_file::SocketFile;
 use crate::services::Call;
 use crate::services::forward::agent::{FAILURE, Question, read, write};
 

@@ -8,21 +8,16 @@
 //! everybody in the same network namespace: another user who takes one first only keeps that port from
 //! passing on; a program of the same user that is shut in, but not from the host's network, may ask as well.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rove_streams::Streams;
 use rove_streams::clock;
-use rustix::cmsg_space;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 
+use crate::os::handover::{self, NamedSocket};
 use crate::services::forward::listen::Listener;
 use crate::services::forward::spec::{Bind, Listen};
 
@@ -36,9 +31,6 @@ const ANSWER_WAIT: Duration = Duration::from_secs(75);
 /// The pause after a failed accept, mostly for lack of files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The most sockets that pass at once, the door's among them. A listener with more keeps them.
-const SOCKETS_MAX: usize = 32;
-
 /// The holder's answer, with the sockets or without.
 const ANSWER: u8 = 0;
 
@@ -51,12 +43,12 @@ const NOBODY: u32 = 65_534;
 
 /// The socket at which the holder of listening sockets can be asked for them.
 #[derive(Debug)]
-pub(super) struct HandoverSocket(Option<UnixListener>);
+pub(super) struct HandoverSocket(Option<NamedSocket>);
 
 impl HandoverSocket {
     /// Opens the door of this address. If that fails, nobody can ask.
     pub(super) fn open(listen: &Listen) -> HandoverSocket {
-        HandoverSocket(UnixListener::bind(name(listen)).ok())
+        HandoverSocket(NamedSocket::listen(&name(listen)).ok())
     }
 
     /// Waits until another session has asked for this listener while the client of `streams` was away, and
@@ -64,7 +56,7 @@ impl HandoverSocket {
     pub(super) async fn passed(&self, listener: &Listener, streams: &Streams) {
         let Some(door) = &self.0 else { return std::future::pending().await };
         loop {
-            let Ok((mut asker, _)) = door.accept().await else {
+            let Ok((mut asker, _)) = door.listener.accept().await else {
                 clock::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
@@ -81,11 +73,18 @@ impl HandoverSocket {
                 let _ = asker.write_u8(ANSWER).await;
                 continue;
             }
-            let mut sockets = vec![door.as_fd()];
+            let mut sockets = vec![door.listener.as_fd()];
             sockets.extend(listener.sockets());
             if give(&asker, &sockets).await.is_ok() && asker.read_u8().await.is_ok() {
                 return;
             }
+        }
+    }
+
+    /// Leaves it to the session to which it has [passed](HandoverSocket::passed).
+    pub(super) fn leave(self) {
+        if let Some(door) = self.0 {
+            door.leave();
         }
     }
 }
@@ -96,67 +95,38 @@ pub(super) async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
 }
 
 async fn take(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {
-    let mut holder = UnixStream::connect(name(listen)).await?;
+    let name = name(listen);
+    let mut holder = UnixStream::connect(handover::place(&name)?).await?;
     if !is_ours(&holder) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut sockets = receive(&holder).await?.into_iter();
     let door = sockets.next().ok_or(io::ErrorKind::AddrInUse)?;
     let listener = Listener::of(listen, sockets.collect())?;
-    let door = std::os::unix::net::UnixListener::from(door);
-    door.set_nonblocking(true)?;
-    let door = UnixListener::from_std(door)?;
+    let door = NamedSocket::of(door, &name)?;
     holder.write_u8(TAKEN).await?;
     Ok((listener, HandoverSocket(Some(door))))
 }
 
-/// Answers with sockets.
+/// Answers with sockets; with none, if they are more than can pass.
 async fn give(asker: &UnixStream, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
-    asker
-        .async_io(Interest::WRITABLE, || {
-            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
-            let mut beside = SendAncillaryBuffer::new(&mut space);
-            // Of more than there is room for none goes, and whoever asked sees that.
-            beside.push(SendAncillaryMessage::ScmRights(sockets));
-            sendmsg(asker, &[IoSlice::new(&[ANSWER])], &mut beside, SendFlags::NOSIGNAL)?;
-            Ok(())
-        })
-        .await
+    asker.async_io(Interest::WRITABLE, || handover::give(asker, ANSWER, sockets)).await
 }
 
 /// Waits for an answer, and the sockets with it.
 async fn receive(holder: &UnixStream) -> io::Result<Vec<OwnedFd>> {
-    holder
-        .async_io(Interest::READABLE, || {
-            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
-            let mut beside = RecvAncillaryBuffer::new(&mut space);
-            let mut answer = [0];
-            let into = &mut [IoSliceMut::new(&mut answer)];
-            let received = recvmsg(holder, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?;
-            let sockets = beside.drain().filter_map(|message| match message {
-                RecvAncillaryMessage::ScmRights(sockets) => Some(sockets),
-                _ => None,
-            });
-            let sockets = sockets.flatten().collect();
-            if received.flags.contains(ReturnFlags::CTRUNC) {
-                // This process may have no more files.
-                return Err(io::ErrorKind::QuotaExceeded.into());
-            }
-            Ok(sockets)
-        })
-        .await
+    holder.async_io(Interest::READABLE, || handover::receive(holder)).await
 }
 
-/// The name of a door; the octet before it makes it one without a file.
+/// The name of a door.
 fn name(listen: &Listen) -> String {
-    let user = rustix::process::geteuid().as_raw();
     let what = match listen {
         Listen::Tcp { bind: Bind::Unsaid | Bind::Loopback, port } => port.to_string().into_bytes(),
         Listen::Tcp { .. } => listen.to_string().into_bytes(),
         Listen::Unix(path) => path.as_os_str().as_encoded_bytes().to_vec(),
     };
     // A path may be longer than a name.
-    format!("\0rove/{user}/{}", &blake3::hash(&what).to_hex()[..32])
+    blake3::hash(&what).to_hex()[..32].to_owned()
 }
 
 fn is_ours(peer: &UnixStream) -> bool {
@@ -201,7 +171,7 @@ mod tests {
         let hold = async {
             door.passed(&listener, streams).await;
             listener.leave();
-            drop(door);
+            door.leave();
         };
         tokio::pin!(hold);
         let passed = tokio::select! {
@@ -246,15 +216,17 @@ mod tests {
         tokio::pin!(passed);
         let in_vain = async {
             // Somebody who goes away again, at once or with the answer.
-            drop(UnixStream::connect(name(&listen)).await.unwrap());
-            let asker = UnixStream::connect(name(&listen)).await.unwrap();
+            drop(UnixStream::connect(handover::place(&name(&listen)).unwrap()).await.unwrap());
+            let asker =
+                UnixStream::connect(handover::place(&name(&listen)).unwrap()).await.unwrap();
             assert_eq!(receive(&asker).await.unwrap().len(), 1 + listener.sockets().len());
             drop(asker);
             // Somebody who wants another address of the same port.
             let other = Listen::Tcp { bind: Bind::Any, port };
             assert!(ask(&other).await.is_none());
             // The answers come one after the other: all of these are settled.
-            let asker = UnixStream::connect(name(&listen)).await.unwrap();
+            let asker =
+                UnixStream::connect(handover::place(&name(&listen)).unwrap()).await.unwrap();
             receive(&asker).await.unwrap();
         };
         tokio::select! {
@@ -308,7 +280,10 @@ mod tests {
         ];
         let names = names.map(|listen| name(&listen));
         for (at, name) in names.iter().enumerate() {
-            assert!(name.len() <= 107 && !names[..at].contains(name), "{name}");
+            assert!(!names[..at].contains(name), "{name}");
+            // FreeBSD's and macOS' paths of sockets are the shortest.
+            let place = handover::place(name).unwrap();
+            assert!(place.as_os_str().len() < 104, "{place:?}");
         }
     }
 }

@@ -129,7 +129,7 @@ async fn listen_for(
         }
     }
     listener.leave();
-    drop(door);
+    door.leave();
     control.write_u8(GIVEN_UP).await?;
     // The connections that there are go on as long as the client wants.
     let _ = control.read_u8().await;

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use rove_streams::server::{Dormant, QuicInbox};
 
-use crate::net::udp::Socket;
+use crate::net::udp::{ROUTE_MTU, Socket};
 use crate::os::locked;
 use crate::server::service_config::ServiceConfig;
 use crate::server::services::{self};
@@ -48,7 +48,7 @@ impl StreamService {
         let end = End(lane.clone());
         let carry = async move || {
             let _end = end;
-            let _ = carrier.run(port).await;
+            let _ = carrier.run(port, ROUTE_MTU).await;
         };
         self.lane = Some(lane);
         spawn("streams", carry)?;

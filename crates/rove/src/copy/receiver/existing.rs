@@ -3,13 +3,14 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::fs::{AtFlags, FileType, Mode};
 
 use super::guesses::Guesses;
 use crate::copy::disk::{replaceable, takes_names};
 use crate::copy::message::Times;
 use crate::copy::name::Name;
 use crate::copy::part::{FileId, Finish, beginnings};
+use crate::os::stat::{Stat, fstat, permissions, statat};
 
 /// The files that exist under the name to write.
 #[derive(Default)]
@@ -33,21 +34,19 @@ impl Existing {
         size: u64,
         guesses: &mut Guesses,
     ) -> io::Result<Existing> {
-        let there = rustix::fs::statat(at, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
-        let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
+        let there = statat(at, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
         if let Some(stat) = &there {
-            replaceable(kind(stat))?;
+            replaceable(stat.kind())?;
         }
         // Who planted a file could change it once it is taken for the copy, whatever is in it now.
         let file =
-            there.filter(|stat| kind(stat) == FileType::RegularFile && !may_be_planted(at, stat));
+            there.filter(|stat| stat.kind() == FileType::RegularFile && !may_be_planted(at, stat));
         let same = file.filter(|stat| u64::try_from(stat.st_size) == Ok(size) && size > 0);
         let mut is_in_place = false;
         let comparable = match (beginnings(at, &name.part(), size), same) {
             (Some((lengths, id)), _) => guesses.take(id, 1).then_some((lengths, id)),
             (None, Some(stat)) => {
                 let id = FileId::of(&stat);
-                // The type's width is the system's.
                 is_in_place = guesses.take(id, stat.st_nlink.into());
                 is_in_place.then(|| (vec![size], id))
             }
@@ -66,7 +65,7 @@ impl Existing {
         let Some(file) = &self.file else { return Finish { mode, times, owner: None } };
         let mode = match times {
             Some(_) => mode,
-            None => Mode::from_raw_mode(file.st_mode & 0o777),
+            None => permissions(file.st_mode & 0o777),
         };
         Finish { mode, times, owner: Some((file.st_uid, file.st_gid)) }
     }
@@ -76,8 +75,7 @@ impl Existing {
 /// write to, as /tmp is, and belongs neither to us nor to the directory's owner.
 fn may_be_planted(directory: BorrowedFd<'_>, file: &Stat) -> bool {
     let us = rustix::process::geteuid().as_raw();
-    rustix::fs::fstat(directory).is_ok_and(|directory| {
-        directory.st_mode & Mode::WOTH.as_raw_mode() != 0
-            && ![us, directory.st_uid].contains(&file.st_uid)
+    fstat(directory).is_ok_and(|directory| {
+        directory.st_mode & 0o002 != 0 && ![us, directory.st_uid].contains(&file.st_uid)
     })
 }

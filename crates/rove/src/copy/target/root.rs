@@ -1,9 +1,9 @@
 //! Opens the target that the user named, or explains why it cannot be one.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use thiserror::Error;
 
 use crate::copy::disk::reason;
@@ -11,7 +11,8 @@ use crate::copy::message::shown;
 use crate::copy::name::Name;
 use crate::copy::order::Receive;
 use crate::copy::walk::last_component;
-use crate::os::files::{open_at, open_path};
+use crate::os::files::{Located, open_path};
+use crate::os::stat::{Stat, statat};
 
 /// The directory that a copy writes to.
 pub(super) struct Root {
@@ -74,11 +75,10 @@ impl Root {
         let length = here.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
         let named = if length == 0 { &b"/"[..] } else { &here[..length] };
         let found = find(named).map_err(fail)?;
-        if let Some(Found { file, stat, .. }) = &found {
-            match FileType::from_raw_mode(stat.st_mode) {
+        if let Some(Found { file, .. }) = &found {
+            match file.stat.kind() {
                 FileType::Directory => {
-                    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-                    let opened = open_at(file.as_fd(), b".", flags, Mode::empty());
+                    let opened = file.open_directory();
                     let directory = opened.map_err(|error| fail(error.into()))?;
                     let label = here.to_vec();
                     return Ok(Root { directory, only: None, must_be_directory: false, label });
@@ -96,7 +96,7 @@ impl Root {
             return Err(fail(TargetFault::MissingForSeveral));
         }
         let (directory, name) = match found {
-            Some(Found { file, stat, is_link: true }) => place_of(&file, &stat).map_err(fail)?,
+            Some(Found { file, is_link: true }) => place_of(&file).map_err(fail)?,
             _ => {
                 let parent = parent_of(named);
                 let opened = open_directory(parent);
@@ -113,9 +113,7 @@ impl Root {
 
 /// The file at the end of a user's path.
 struct Found {
-    /// Open only to be named (O_PATH).
-    file: OwnedFd,
-    stat: Stat,
+    file: Located,
     /// The path's last component is a symbolic link.
     is_link: bool,
 }
@@ -126,54 +124,43 @@ struct Found {
 /// others write, one of theirs would choose the file to overwrite. The system follows it, and the check
 /// before and after shows that nobody has replaced it meanwhile.
 fn find(path: &[u8]) -> Result<Option<Found>, TargetFault> {
-    let look = |flags: OFlags| -> io::Result<(OwnedFd, Stat)> {
-        let file = open_path(path, flags | OFlags::PATH)?;
-        let stat = rustix::fs::fstat(&file)?;
-        Ok((file, stat))
-    };
-    let (file, stat) = match look(OFlags::NOFOLLOW) {
+    let file = match Located::link_at(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-        return Ok(Some(Found { file, stat, is_link: false }));
+    let stat = file.stat;
+    if stat.kind() != FileType::Symlink {
+        return Ok(Some(Found { file, is_link: false }));
     }
     if ![0, rustix::process::geteuid().as_raw()].contains(&stat.st_uid) {
         return Err(TargetFault::OthersLink);
     }
-    let followed = match look(OFlags::empty()) {
+    let followed = match Located::at(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(TargetFault::DanglingLink);
         }
         followed => followed?,
     };
-    let (_, again) = look(OFlags::NOFOLLOW)?;
+    let again = Located::link_at(path)?.stat;
     // Another link may have got the number of one that was removed, but was not made at the same time.
     let born = |stat: &Stat| (stat.st_ctime, stat.st_ctime_nsec);
-    match is_one(&stat, &again) && born(&stat) == born(&again) {
-        true => Ok(Some(Found { file: followed.0, stat: followed.1, is_link: true })),
+    match stat.is_one(&again) && born(&stat) == born(&again) {
+        true => Ok(Some(Found { file: followed, is_link: true })),
         false => Err(TargetFault::LinkChanged),
     }
 }
 
 /// The open directory of this file, and its name there at this moment.
-fn place_of(file: &OwnedFd, stat: &Stat) -> Result<(OwnedFd, Vec<u8>), TargetFault> {
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let path = rustix::fs::readlink(link, Vec::new())
-        .map_err(|error| TargetFault::EndUnknown(error.into()))?;
-    let path = path.as_bytes();
-    let name = last_component(path).to_vec();
-    let root = open_directory(parent_of(path))?;
-    let there = rustix::fs::statat(&root, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
-    match there.is_ok_and(|there| is_one(&there, stat)) {
+fn place_of(file: &Located) -> Result<(OwnedFd, Vec<u8>), TargetFault> {
+    let path = file.path().map_err(TargetFault::EndUnknown)?;
+    let name = last_component(&path).to_vec();
+    let root = open_directory(parent_of(&path))?;
+    let there = statat(&root, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+    match there.is_ok_and(|there| there.is_one(&file.stat)) {
         true => Ok((root, name)),
         false => Err(TargetFault::EndMoved),
     }
-}
-
-fn is_one(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 /// The path of the directory that this path's last component is in.

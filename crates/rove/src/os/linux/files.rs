@@ -1,24 +1,16 @@
-//! Files: opened through no symbolic link or beneath a directory, and written out early.
+//! Files: opened through no symbolic link or beneath a directory, named anew, and written out early.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Opens one component: never as controlling terminal, closed on exec, and without waiting for the other end
-/// of a pipe.
-pub(crate) fn open_at(
-    at: BorrowedFd<'_>,
-    name: &[u8],
-    flags: OFlags,
-    mode: Mode,
-) -> io::Result<OwnedFd> {
-    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    Ok(rustix::fs::openat(at, name, flags | always, mode)?)
-}
+use crate::os::unix::stat::{Stat, fstat};
+pub(crate) use crate::os::unix::walk::open_at;
+use crate::os::unix::walk::walk_beneath;
 
 /// Opens a path as the user wrote it, with its symbolic links, except the magic ones of `/proc`.
 pub(crate) fn open_path(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
@@ -57,20 +49,7 @@ pub(crate) fn open_beneath(
             }
         }
     }
-    let mut components = path.split(|&octet| octet == b'/').peekable();
-    let mut at: Option<OwnedFd> = None;
-    while let Some(name) = components.next() {
-        if name == b".." || name.is_empty() {
-            return Err(Errno::XDEV.into());
-        }
-        let flags = match components.peek() {
-            Some(_) => OFlags::PATH | OFlags::DIRECTORY,
-            None => flags,
-        };
-        let from = at.as_ref().map_or(root, |at| at.as_fd());
-        at = Some(open_at(from, name, flags, Mode::empty())?);
-    }
-    at.ok_or_else(|| Errno::NOENT.into())
+    walk_beneath(root, path, flags, OFlags::PATH)
 }
 
 /// Set once the system has refused `openat2` as unknown.
@@ -78,6 +57,52 @@ static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 /// How often to repeat an open after a rename raced with the walk of its path.
 const RACES_MAX: u32 = 16;
+
+/// A file that a user's path leads to, open only to be named (O_PATH).
+#[derive(Debug)]
+pub(crate) struct Located {
+    file: OwnedFd,
+    /// What it is.
+    pub stat: Stat,
+}
+
+impl Located {
+    /// The file at this path, with its symbolic links.
+    pub(crate) fn at(path: &[u8]) -> io::Result<Located> {
+        Located::open(path, OFlags::empty())
+    }
+
+    /// The same; but a link that is the last component is the file itself.
+    pub(crate) fn link_at(path: &[u8]) -> io::Result<Located> {
+        Located::open(path, OFlags::NOFOLLOW)
+    }
+
+    fn open(path: &[u8], flags: OFlags) -> io::Result<Located> {
+        let file = open_path(path, flags | OFlags::PATH)?;
+        let stat = fstat(&file)?;
+        Ok(Located { file, stat })
+    }
+
+    /// Opens it, a directory.
+    pub(crate) fn open_directory(&self) -> io::Result<OwnedFd> {
+        open_at(self.file.as_fd(), b".", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+    }
+
+    /// A path without links that leads to it at this moment.
+    pub(crate) fn path(&self) -> io::Result<Vec<u8>> {
+        let link = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        Ok(rustix::fs::readlink(link, Vec::new())?.into_bytes())
+    }
+}
+
+/// Gives a file another name in its directory, if that is free. `None` if it is not, or the file system cannot
+/// tell: look, and rename.
+pub(crate) fn rename_new(at: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> Option<io::Result<()>> {
+    match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
+        Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => None,
+        renamed => Some(renamed.map_err(io::Error::from)),
+    }
+}
 
 /// Makes the system start writing a part of a file to its disk, without waiting, so that the final sync
 /// waits less. The final sync reports failures.
@@ -89,10 +114,8 @@ pub(crate) fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
     }
 }
 
-/// The permissions that new files of this process do not get. If the system does not report them, all but
-/// the owner's.
-pub(crate) fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+/// An empty file without a name, which can be as long as any.
+#[cfg(test)]
+pub(crate) fn nameless_file() -> io::Result<std::fs::File> {
+    Ok(rustix::fs::memfd_create("rove-test", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }

@@ -15,7 +15,7 @@
 
 mod landlock;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,53 +26,9 @@ use seccompiler::{
     SeccompFilter, SeccompRule, sock_filter,
 };
 
+pub use crate::os::unix::reach::{Named, Ports, Reach};
 pub use landlock::Landlocked;
 use landlock::{Left, landlock};
-
-/// The access that a thread keeps once the session has begun, besides its open files.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Reach {
-    /// Sockets of UDP.
-    Datagrams,
-    /// The targets of the forwardings that it serves.
-    Named(Named),
-    /// Name look-ups, and sockets of any kind.
-    Connections,
-}
-
-/// The needs of forwardings besides their channels and listening sockets.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Named {
-    /// Unix sockets that listen here: their files are removed at the end.
-    pub places: Vec<PathBuf>,
-    /// The TCP ports to connect to.
-    pub ports: Ports,
-    /// Whether host names are looked up.
-    pub names: bool,
-    /// Whether Unix sockets are connected to. The kernel cannot tell them apart by path.
-    pub unix: bool,
-}
-
-/// TCP ports.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Ports {
-    /// These.
-    These(BTreeSet<u16>),
-    /// All: SOCKS asks for any.
-    All,
-}
-
-impl Default for Ports {
-    fn default() -> Ports {
-        Ports::These(BTreeSet::new())
-    }
-}
-
-impl Ports {
-    fn is_empty(&self) -> bool {
-        matches!(self, Ports::These(ports) if ports.is_empty())
-    }
-}
 
 /// The result of confining. A kernel that cannot do it does not prevent the session.
 #[derive(Debug)]
@@ -186,14 +142,13 @@ const KERNEL: [c_long; 10] = [
 ];
 
 /// Files by name, as Landlock refuses them to one thread, and modes, owners and dates.
-const FILES: [c_long; 23] = [
+const FILES: [c_long; 22] = [
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
     libc::SYS_truncate,
     libc::SYS_unlinkat,
-    libc::SYS_renameat,
     libc::SYS_renameat2,
     libc::SYS_linkat,
     libc::SYS_symlinkat,
@@ -211,6 +166,12 @@ const FILES: [c_long; 23] = [
     libc::SYS_chroot,
     FCHMODAT2,
 ];
+
+/// renameat(2), which riscv64 never had.
+#[cfg(not(target_arch = "riscv64"))]
+const RENAMING: [c_long; 1] = [libc::SYS_renameat];
+#[cfg(target_arch = "riscv64")]
+const RENAMING: [c_long; 0] = [];
 
 /// fchmodat2(2), whose number is the same everywhere and which libc does not name everywhere.
 const FCHMODAT2: c_long = 452;
@@ -248,36 +209,38 @@ const X32: u32 = 0x4000_0000;
 fn filter(reach: &Reach) -> Result<BpfProgram, BackendError> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     // Without a rule a call is refused whatever its arguments.
-    let mut whole = |calls: &[c_long]| refused.extend(calls.iter().map(|call| (*call, vec![])));
+    let mut whole =
+        |calls: &[c_long]| refused.extend(calls.iter().map(|call| (wide(*call), vec![])));
     whole(&PROGRAMS);
     whole(&KERNEL);
     if *reach != Reach::Connections {
         whole(&FILES);
         whole(&OLDER);
+        whole(&RENAMING);
         // One of a pair that the kernel connects for us can be turned to a path.
         whole(&[libc::SYS_socketpair]);
     }
     match reach {
         Reach::Connections => {}
         Reach::Datagrams => {
-            refused.insert(libc::SYS_socket, all_but(&udp())?);
+            refused.insert(wide(libc::SYS_socket), all_but(&udp())?);
         }
         Reach::Named(named) => {
-            refused.insert(libc::SYS_socket, all_but(&named.sockets())?);
+            refused.insert(wide(libc::SYS_socket), all_but(&named.sockets())?);
             if named.names {
                 for (call, flags) in READING {
-                    refused.insert(call, all_but_reading(flags)?);
+                    refused.insert(wide(call), all_but_reading(flags)?);
                 }
             }
             if !named.places.is_empty() {
-                REMOVING.iter().for_each(|call| drop(refused.remove(call)));
+                REMOVING.iter().for_each(|call| drop(refused.remove(&wide(*call))));
             }
         }
     }
     // The limits of another process; our own are number 0.
-    refused.insert(libc::SYS_prlimit64, vec![rule(each_of(0, SeccompCmpOp::Ne, &[0])?)?]);
+    refused.insert(wide(libc::SYS_prlimit64), vec![rule(each_of(0, SeccompCmpOp::Ne, &[0])?)?]);
     let pushing = PUSHING.map(|request| rule(each_of(1, SeccompCmpOp::Eq, &[request])?));
-    refused.insert(libc::SYS_ioctl, pushing.into_iter().collect::<Result<_, _>>()?);
+    refused.insert(wide(libc::SYS_ioctl), pushing.into_iter().collect::<Result<_, _>>()?);
     let permission = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(refused, SeccompAction::Allow, permission.clone(), arch)?;
@@ -289,6 +252,12 @@ fn filter(reach: &Reach) -> Result<BpfProgram, BackendError> {
         sock_filter { code: 0x06, jt: 0, jf: 0, k: permission.into() },
     ];
     Ok([&beginning[..], &named].concat())
+}
+
+/// The number of a call, whose type has 32 bits on some processors.
+#[allow(clippy::useless_conversion, reason = "64 bits on others")]
+fn wide(call: c_long) -> i64 {
+    call.into()
 }
 
 /// The calls that open a file, and their argument with the purpose.
@@ -338,13 +307,18 @@ fn ip(types: Vec<i32>, protocols: Vec<i32>) -> Vec<Sockets> {
 }
 
 impl Named {
+    /// Whether any TCP port is connected to.
+    fn connects(&self) -> bool {
+        !matches!(&self.ports, Ports::These(ports) if ports.is_empty())
+    }
+
     /// The sockets to allow: to connect, and for the C library's look-ups: to servers by UDP and TCP, to
     /// this machine's name services, and to the kernel for its addresses.
     fn sockets(&self) -> Vec<Sockets> {
         let (datagrams, streams) = (libc::SOCK_DGRAM, libc::SOCK_STREAM);
         let mut made = if self.names {
             ip(vec![datagrams, streams], vec![0, libc::IPPROTO_UDP, libc::IPPROTO_TCP])
-        } else if !self.ports.is_empty() {
+        } else if self.connects() {
             ip(vec![streams], vec![0, libc::IPPROTO_TCP])
         } else {
             Vec::new()

@@ -96,10 +96,10 @@ pub(crate) struct LoginRecord {
 /// In a process with more than one thread: the C library has one buffer for its result.
 pub(crate) fn login_records() -> Vec<LoginRecord> {
     assert!(is_single_threaded(), "login records are read before threads start");
-    #[cfg_attr(not(target_env = "gnu"), allow(unused_mut, reason = "there are no records"))]
+    #[cfg_attr(target_env = "musl", allow(unused_mut, reason = "there are no records"))]
     let mut records = Vec::new();
     // SAFETY: with one thread nobody else reads records; each is valid until the next is read.
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[cfg(not(target_env = "musl"))]
     unsafe {
         libc::setutxent();
         loop {
@@ -109,7 +109,7 @@ pub(crate) fn login_records() -> Vec<LoginRecord> {
             }
             if (*entry).ut_type == libc::USER_PROCESS {
                 let text = |field: &[c_char]| {
-                    let octets = field.iter().map(|octet| octet.cast_unsigned());
+                    let octets = field.iter().map(|octet| octet.to_ne_bytes()[0]);
                     OsString::from_vec(octets.take_while(|octet| *octet != 0).collect())
                 };
                 let user = text(&(*entry).ut_user);

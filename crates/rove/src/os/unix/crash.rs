@@ -6,6 +6,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use crate::os::system::terminal::is_fault;
+
 /// The most octets that a crash writes to the terminal; undoing a session takes a third.
 const LAST_WORDS_MAX: usize = 2048;
 
@@ -113,7 +115,7 @@ extern "C" fn crashed(
     // soon as it returns, for whoever handled it before; what was sent is sent again, once.
     unsafe {
         match before {
-            Some((index, actions)) if (*info).si_code > 0 => {
+            Some((index, actions)) if is_fault((*info).si_code) => {
                 libc::sigaction(signal, &actions[index], ptr::null_mut());
             }
             _ => {

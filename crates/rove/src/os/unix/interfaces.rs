@@ -26,9 +26,11 @@ pub(crate) fn interface_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
+/// The address of IP in this one, if it is one.
+///
 /// # Safety
 /// `socket` is null or points to a socket address whose layout its family names.
-unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
+pub(crate) unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
     if socket.is_null() {
         return None;
     }

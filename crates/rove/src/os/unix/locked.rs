@@ -13,6 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rove_streams::SecretMemory;
 
+use crate::os::system::memory;
+
 /// Octets of the area. A server with streams has used 28 KiB after two connections; the first 64 KiB, which
 /// every Linux lets a user lock, are used first. Unused pages cost nothing.
 const AREA_BYTES: usize = 256 << 10;
@@ -157,11 +159,7 @@ fn make() -> Option<*mut u8> {
     if start == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: how the kernel treats these pages in a core file changes nothing in them.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        libc::madvise(start, AREA_BYTES, libc::MADV_DONTDUMP);
-    }
+    memory::keep_from_cores(start, AREA_BYTES);
     lock(start);
     Some(start.cast())
 }
@@ -171,13 +169,7 @@ fn make() -> Option<*mut u8> {
 fn lock(start: *mut libc::c_void) {
     let mut length = AREA_BYTES;
     while length >= ALIGN_MAX {
-        // SAFETY: locking changes nothing in the pages, which are ours.
-        #[cfg(target_os = "linux")]
-        let failed = unsafe { libc::syscall(libc::SYS_mlock2, start, length, libc::MLOCK_ONFAULT) };
-        // SAFETY: as above.
-        #[cfg(not(target_os = "linux"))]
-        let failed = unsafe { libc::mlock(start, length) };
-        if failed == 0 {
+        if memory::lock(start, length) {
             return;
         }
         length /= 2;

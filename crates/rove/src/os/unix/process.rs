@@ -5,10 +5,16 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::OnceLock;
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit};
 
+use crate::os::system;
+pub(crate) use crate::os::system::memory::{give_back_freed_memory, keep_freed_memory};
+pub(crate) use crate::os::system::process::{is_single_threaded, own_program};
 use crate::os::unix::locked;
+use crate::os::unix::stat::bits;
 
 /// The soft limit on core files before [`harden`], for the programs that we start.
 #[derive(Clone, Copy, Debug)]
@@ -28,38 +34,25 @@ impl CoreLimit {
     }
 }
 
-/// Keeps this process's memory from others of the same user: no core files (a soft limit of 0) and no
-/// `ptrace` or `/proc/PID/mem` (`PR_SET_DUMPABLE` 0). The kernel takes the latter back by itself when
-/// a program is executed.
+/// Keeps this process's memory from others of the same user: no core files (a soft limit of 0), and no tracing.
 pub fn harden() -> io::Result<CoreLimit> {
     let was = CoreLimit::current();
     let maximum = rustix::process::getrlimit(Resource::Core).maximum;
     let none = Rlimit { current: Some(0), maximum };
     rustix::process::setrlimit(Resource::Core, none)?;
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    system::process::refuse_tracing()?;
     Ok(was)
 }
 
-/// Makes malloc keep up to 64 MiB of freed memory in each of its arenas (mallopt(3)), for a short-lived
-/// process; a copy of 1 GB takes 5 MB more. Bulk frees blocks all the time, and getting each from the system
-/// again, zeroed, takes an eighth of a copy's time. C libraries other than glibc decide for themselves.
-pub(crate) fn keep_freed_memory() {
-    // SAFETY: both numbers are settings of malloc, which it may be given at any time.
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
-    }
-}
-
-/// Makes malloc give the pages of freed memory back to the system (malloc_trim(3)), in the middle of its heap too.
-/// For a process that goes to rest; a session of one process is asleep most of its life.
-pub(crate) fn give_back_freed_memory() {
-    // SAFETY: it touches freed memory only.
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    unsafe {
-        libc::malloc_trim(0);
-    }
+/// The permissions that new files of this process do not get. Finding out takes setting them, and another thread could
+/// make a file meanwhile: programs call this at their start.
+pub(crate) fn umask() -> u32 {
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let was = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        rustix::process::umask(was);
+        bits(was)
+    })
 }
 
 /// The process that [`detach`] returned in.
@@ -97,12 +90,11 @@ pub(crate) fn detach() -> io::Result<Fork> {
 }
 
 /// Closes every open file but the standard streams: a login script's `exec 3>&1` would
-/// otherwise keep ssh waiting for as long as we live. Best effort: Linux before 5.9 cannot.
+/// otherwise keep ssh waiting for as long as we live.
 ///
 /// For the start of the program, before it has opened anything itself; hence not public.
 pub(crate) fn close_inherited() {
-    // SAFETY: as said above, nobody in this process owns these.
-    unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) };
+    system::process::close_from(3);
 }
 
 /// Makes `command`, whose standard input is a terminal, the leader of a session that this terminal
@@ -141,12 +133,6 @@ fn lead(cores: CoreLimit) -> io::Result<()> {
 
 /// The highest of the classic signals; the real-time ones are never ignored by accident.
 const SIGNAL_LAST: i32 = 31;
-
-/// Whether this is the process's only thread; if the system cannot tell, the caller must be right.
-pub(super) fn is_single_threaded() -> bool {
-    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
-        || !std::path::Path::new("/proc/self/task").exists()
-}
 
 #[cfg(test)]
 mod tests {

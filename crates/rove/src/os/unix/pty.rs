@@ -8,13 +8,11 @@ use std::process::{Child, Command, Stdio};
 use rove_session::line_mode::{LineMode, Mode};
 use rove_term::Size;
 use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 use rustix::process::Signal;
-use rustix::pty::OpenptFlags;
-use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
-};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize};
 
+use crate::os::system::terminal::{DISABLED, IUTF8, MASTER, open_slave};
 use crate::os::unix::process::{CoreLimit, lead_terminal_session};
 use crate::os::unix::signals::signal_foreground;
 use crate::os::unix::tty::modes::Modes;
@@ -42,13 +40,13 @@ pub(crate) enum Output {
 impl Pty {
     /// Opens a terminal of this size that takes UTF-8 (`IUTF8`: erasing takes whole characters).
     pub(crate) fn open(size: Size) -> io::Result<Pty> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = rustix::pty::openpt(flags)?;
+        let master = rustix::pty::openpt(MASTER)?;
+        rustix::io::fcntl_setfd(&master, FdFlags::CLOEXEC)?;
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
-        let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
+        let slave = open_slave(&master)?;
         let mut modes = rustix::termios::tcgetattr(&slave)?;
-        modes.input_modes |= InputModes::IUTF8;
+        modes.input_modes |= IUTF8;
         rustix::termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
         let status = rustix::fs::fcntl_getfl(&master)?;
         rustix::fs::fcntl_setfl(&master, status | OFlags::NONBLOCK)?;
@@ -208,16 +206,12 @@ impl Pty {
     pub(crate) fn interrupt(&self, interrupts: Interrupts, signal: Signal) -> io::Result<()> {
         if interrupts.forget == Forgotten::All {
             // Input can only be flushed from the slave's side.
-            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-            let slave = rustix::pty::ioctl_tiocgptpeer(&self.master, flags)?;
+            let slave = open_slave(&self.master)?;
             rustix::termios::tcflush(&slave, QueueSelector::IFlush)?;
         }
         signal_foreground(self.master.as_fd(), signal)
     }
 }
-
-/// The value of a special character that is switched off (`_POSIX_VDISABLE`).
-const DISABLED: u8 = 0;
 
 impl AsFd for Pty {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -82,7 +82,12 @@ fn is_ignored(signal: Signal) -> bool {
 
 /// Sends `signal` to the foreground programs of the terminal behind `master`.
 pub(crate) fn signal_foreground(master: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the type of a request differs from system to system"
+    )]
+    let request = libc::TIOCSIG.into();
     // SAFETY: TIOCSIG takes the signal's number itself, no pointer.
-    let done = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSIG, signal.as_raw()) };
+    let done = unsafe { libc::ioctl(master.as_raw_fd(), request, signal.as_raw()) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use rove_term::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{
     OptionalActions, QueueSelector, Termios, tcgetattr, tcgetwinsize, tcsetattr,
@@ -23,6 +22,7 @@ use rustix::termios::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::os::system::terminal;
 use crate::os::unix::crash::{SHARED_WRITE_BYTES_MAX, give_back_on_crash, nothing_to_give_back};
 use crate::os::unix::tty::modes::Modes;
 use crate::os::unix::watch::watch;
@@ -53,6 +53,14 @@ pub(crate) fn missing_stream() -> Option<&'static str> {
         (true, false) => Some("output"),
         (true, true) => None,
     }
+}
+
+/// Whether a line can be written to standard error without a wait for somebody to read: a terminal that takes nothing
+/// is waited for briefly.
+pub(crate) fn takes_line() -> bool {
+    let errors = io::stderr();
+    !errors.is_terminal()
+        || poll(&mut [PollFd::new(&errors, PollFlags::OUT)], Some(&CLOSE_WAIT)) != Ok(0)
 }
 
 /// Asks the user a question and reads the answer's line. Keys typed before the question do not answer it and are
@@ -123,15 +131,16 @@ fn say_held() {
 /// The terminal on standard input and output. Dropping it gives the terminal back.
 #[derive(Debug)]
 pub struct Tty {
-    input: AsyncFd<RawFd>,
-    output: AsyncFd<Output>,
+    input: AsyncFd<Open>,
+    output: AsyncFd<Open>,
     /// Bytes on their way to the terminal, from `written` on.
     pending: Vec<u8>,
     written: usize,
 }
 
+/// The terminal, for reading or for writing.
 #[derive(Debug)]
-enum Output {
+enum Open {
     /// Our own open file, set not to block: nobody else sees that it is.
     Own(OwnedFd),
     /// The file that the programs before and after us use as well; it must stay as it is.
@@ -141,12 +150,15 @@ enum Output {
 impl Tty {
     /// Looks at the terminal; nothing changes yet. Needs a tokio runtime with I/O.
     pub fn open() -> io::Result<Tty> {
-        let input = watch(io::stdin().as_raw_fd(), Interest::READABLE)?;
-        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let input = match terminal::reopen_input() {
+            Some(own) => Open::Own(own),
+            None => Open::Shared(io::stdin().as_raw_fd()),
+        };
+        let input = watch(input, Interest::READABLE)?;
         // After `su` the terminal may belong to somebody who does not let us open it.
-        let output = match rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()) {
-            Ok(own) => Output::Own(own),
-            Err(_denied) => Output::Shared(io::stdout().as_raw_fd()),
+        let output = match terminal::reopen_output() {
+            Ok(own) => Open::Own(own),
+            Err(_denied) => Open::Shared(io::stdout().as_raw_fd()),
         };
         let output = watch(output, Interest::WRITABLE)?;
         Ok(Tty { input, output, pending: Vec::new(), written: 0 })
@@ -194,11 +206,7 @@ impl Tty {
     ) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.input.poll_read_ready_mut(cx))?;
-            // The file may be shared and block: asked first, it cannot.
-            let read = guard.try_io(|_| match is_ready(PollFlags::IN)? {
-                true => Ok(rustix::io::read(io::stdin(), &mut *buffer)?),
-                false => Err(ErrorKind::WouldBlock.into()),
-            });
+            let read = guard.try_io(|input| input.get_ref().read(buffer));
             match read {
                 Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
                 // The terminal is gone.
@@ -319,11 +327,22 @@ pub(crate) fn modes() -> Modes {
     tcgetattr(io::stdin()).map(|modes| Modes::of(&modes)).unwrap_or_default()
 }
 
-impl Output {
+impl Open {
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Open::Own(file) => Ok(rustix::io::read(file, buffer)?),
+            // The file may block: asked first, it cannot.
+            Open::Shared(_) => match is_ready(PollFlags::IN)? {
+                true => Ok(rustix::io::read(io::stdin(), buffer)?),
+                false => Err(ErrorKind::WouldBlock.into()),
+            },
+        }
+    }
+
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Own(file) => Ok(rustix::io::write(file, bytes)?),
-            Output::Shared(_) => match is_ready(PollFlags::OUT)? {
+            Open::Own(file) => Ok(rustix::io::write(file, bytes)?),
+            Open::Shared(_) => match is_ready(PollFlags::OUT)? {
                 true => {
                     let len = bytes.len().min(SHARED_WRITE_BYTES_MAX);
                     Ok(rustix::io::write(io::stdout(), &bytes[..len])?)
@@ -334,11 +353,11 @@ impl Output {
     }
 }
 
-impl AsRawFd for Output {
+impl AsRawFd for Open {
     fn as_raw_fd(&self) -> RawFd {
         match self {
-            Output::Own(file) => file.as_raw_fd(),
-            Output::Shared(file) => *file,
+            Open::Own(file) => file.as_raw_fd(),
+            Open::Shared(file) => *file,
         }
     }
 }

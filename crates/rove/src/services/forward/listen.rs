@@ -15,8 +15,9 @@ use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+use crate::os::local_socket::{BACKLOG, bind_unix};
 use crate::os::lookup;
-use crate::os::socket_file::{BACKLOG, SocketFile, bind_unix};
+use crate::os::socket_file::SocketFile;
 use crate::services::forward::spec::{Bind, Endpoint, Listen};
 use crate::services::pump::pump;
 
@@ -327,7 +328,6 @@ mod tests {
     }
 
     /// The system's timer is keepalive's (proc(5), "tr") at both ends of a connection with nothing on its way.
-    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_peer_that_vanishes_is_found_out() {
         let listener = Listener::bind(&Listen::Tcp { bind: Bind::Unsaid, port: 0 }).await.unwrap();

@@ -4,6 +4,8 @@
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
 
+use crate::os::system::terminal::{DISABLED, IUTF8};
+
 /// A terminal's modes: pairs of a mode's number and its value, at most [`Modes::COUNT_MAX`] of them. Unknown
 /// modes change nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -20,9 +22,6 @@ enum Mode {
 
 /// The value of a key that is switched off, in RFC 4254.
 const OFF: u8 = 255;
-
-/// And here (`_POSIX_VDISABLE`).
-const DISABLED: u8 = 0;
 
 /// RFC 4254 §8, and RFC 8160 for 42. Modes that not all systems have are left out.
 const MODES: [(u8, Mode); 43] = [
@@ -51,7 +50,7 @@ const MODES: [(u8, Mode); 43] = [
     (39, Mode::Input(InputModes::IXANY)),
     (40, Mode::Input(InputModes::IXOFF)),
     (41, Mode::Input(InputModes::IMAXBEL)),
-    (42, Mode::Input(InputModes::IUTF8)),
+    (42, Mode::Input(IUTF8)),
     (50, Mode::Local(LocalModes::ISIG)),
     (51, Mode::Local(LocalModes::ICANON)),
     (53, Mode::Local(LocalModes::ECHO)),
@@ -133,7 +132,7 @@ mod tests {
         let mut other = plain.clone();
         other.special_codes[SpecialCodeIndex::VERASE] = 8;
         other.special_codes[SpecialCodeIndex::VINTR] = 0;
-        other.input_modes.toggle(InputModes::IXON | InputModes::IUTF8);
+        other.input_modes.toggle(InputModes::IXON | IUTF8);
         other.local_modes.toggle(LocalModes::ECHO | LocalModes::ECHOCTL);
         other.output_modes.toggle(OutputModes::ONLCR);
         let mut set = plain;

@@ -1,0 +1,11 @@
+//! What macOS and FreeBSD have where Linux has calls of its own.
+
+pub(crate) mod clock;
+pub(crate) mod files;
+pub(crate) mod memory;
+pub(crate) mod process;
+pub(crate) mod route;
+pub mod sandbox;
+pub(crate) mod sockets;
+pub(crate) mod terminal;
+pub(crate) mod udp;

@@ -1,0 +1,60 @@
+//! This process: what it lets others see, its files and threads, and chance.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::process::DumpableBehavior;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// Fills these octets with chance.
+pub(crate) fn fill_random(octets: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < octets.len() {
+        match getrandom(&mut octets[filled..], GetRandomFlags::empty()) {
+            Ok(more) => filled += more,
+            Err(rustix::io::Errno::INTR) => {}
+            // Linux before 3.17. Its device gives the same, once the machine has started.
+            Err(rustix::io::Errno::NOSYS) => {
+                return File::open("/dev/urandom")?.read_exact(&mut octets[filled..]);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Keeps others of the same user from tracing this process, and from its memory in `/proc` (`PR_SET_DUMPABLE` 0). The
+/// kernel takes that back by itself when a program is executed.
+pub(crate) fn refuse_tracing() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+/// Closes every open file from this number on. Nobody in this process may own one of them.
+pub(crate) fn close_from(first: u32) {
+    // SAFETY: as said above.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) } == 0 {
+        return;
+    }
+    // Linux before 5.9, or a container's filter of system calls from before then. The list is read first: it is open
+    // itself meanwhile.
+    let Ok(list) = std::fs::read_dir("/proc/self/fd") else { return };
+    let numbers = list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let numbers: Vec<i32> = numbers.filter(|number| first as i32 <= *number).collect();
+    for number in numbers {
+        // SAFETY: as said above. The list's own number is closed by now, and closing it fails.
+        unsafe { libc::close(number) };
+    }
+}
+
+/// Whether this is the process's only thread; if the system cannot tell, the caller must be right.
+pub(crate) fn is_single_threaded() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
+        || !Path::new("/proc/self/task").exists()
+}
+
+/// A path to this program's file, also if another has its name by now.
+pub(crate) fn own_program() -> io::Result<PathBuf> {
+    Ok("/proc/self/exe".into())
+}

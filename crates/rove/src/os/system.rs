@@ -1,0 +1,14 @@
+//! The system that this program is built for: the one place that chooses.
+
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+pub use super::bsd::sandbox;
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+pub(crate) use super::bsd::{
+    clock, files, memory, process, route as changes, sockets, terminal, udp,
+};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use super::linux::sandbox;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use super::linux::{
+    clock, files, memory, netlink as changes, process, sockets, terminal, udp,
+};
