@@ -93,6 +93,9 @@ impl Trace {
 fn say(line: &str) {
     // A terminal that is raw starts no line by itself.
     let end = if tty::is_borrowed() { "\r\n" } else { "\n" };
+    if !tty::takes_line() {
+        return;
+    }
     // Nobody is left to be told when standard error is closed.
     let _ = write!(io::stderr(), "{line}{end}");
 }
