@@ -5,7 +5,7 @@
 //! whole and has run there: a copy that breaks off replaces nothing. Sessions of an older rove
 //! go on, since their file stays until three newer ones are there.
 
-pub(crate) mod elf;
+pub(crate) mod executable;
 mod order;
 mod program;
 mod script;

@@ -55,7 +55,7 @@ pub mod copy {
 }
 
 pub mod install {
-    pub use crate::install::elf::Elf;
+    pub use crate::install::executable::Executable;
 }
 
 pub mod net {

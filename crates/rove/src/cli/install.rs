@@ -126,8 +126,7 @@ pub(super) async fn offer(
     let is_declined =
         declined.as_ref().is_some_and(|hosts| hosts.knows(&login.host).unwrap_or(false));
     let is_person = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let machine = facts.get("HOST").and_then(|kind| kind.strip_prefix("Linux "));
-    let program = machine.and_then(Program::for_machine);
+    let program = facts.get("HOST").and_then(Program::for_uname);
     let (Some(program), Asking::Allowed, true, false) = (program, asking, is_person, is_declined)
     else {
         return Ok(false);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::bootstrap::Facts;
 use crate::failure::Failure;
+use crate::install::executable::Kind;
 use crate::install::program::Program;
 use crate::printable::printable;
 use crate::ssh::Login;
@@ -30,27 +31,27 @@ pub(crate) struct Order {
 
 impl Order {
     /// The program for a host of this kind, `Linux x86_64`.
-    pub(super) fn program(&self, login: &Login, kind: &str) -> Result<Program, Failure> {
-        let (host, shown) = (&login.host, shown(kind));
-        let Some(machine) = kind.strip_prefix("Linux ") else {
-            let what = format!("{host} is {shown}, and servers are for Linux");
+    pub(super) fn program(&self, login: &Login, uname: &str) -> Result<Program, Failure> {
+        let (host, shown) = (&login.host, shown(uname));
+        let Some(kind) = Kind::of(uname) else {
+            let what = format!("{host} is {shown}, for which no rove is made");
             return Err(Failure::new(what, "Build one there, or use its mosh-server."));
         };
         let found = match &self.from {
             Some(path) => Some(Program::named(path)?),
-            None => Program::for_machine(machine),
+            None => Program::for_kind(kind),
         };
         let program = found.ok_or_else(|| {
             let line = login.install_line(&["--from", "FILE"]);
             Failure::new(
-                format!("no static rove for {shown} is here"),
+                format!("no rove that runs on every {shown} is here"),
                 format!("Build one (make servers), and: {line}"),
             )
         })?;
-        match program.machine == machine {
+        match program.kind == kind {
             true => Ok(program),
             false => Err(Failure::new(
-                format!("that rove is for {}, and {host} is {shown}", program.machine),
+                format!("that rove is for {}, and {host} is {shown}", program.kind.uname),
                 "Name one for its machine.",
             )),
         }

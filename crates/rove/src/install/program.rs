@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bootstrap::Facts;
 use crate::failure::Failure;
-use crate::install::elf::Elf;
+use crate::install::executable::{Executable, Kind};
 use crate::os::process::own_program;
 
 /// The most octets of a program.
@@ -18,7 +18,7 @@ const PROGRAM_BYTES_MAX: u64 = 256 << 20;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(super) octets: Vec<u8>,
-    pub(super) machine: &'static str,
+    pub(super) kind: &'static Kind,
     sum: String,
     /// `rove 0.1.0`; `None` for a program that only its own machine can ask.
     version: Option<String>,
@@ -34,26 +34,31 @@ impl Program {
             )
         };
         let octets = read(path).map_err(|error| failed(error.to_string()))?;
-        let elf = Elf::read(&octets).ok_or_else(|| failed("is no program for Linux".into()))?;
-        Ok(Program { sum: sum(&octets), machine: elf.machine, octets, version: None })
+        let found = Executable::read(&octets);
+        let found = found.ok_or_else(|| failed("is no program for a host that is known".into()))?;
+        Ok(Program { sum: sum(&octets), kind: found.kind, octets, version: None })
     }
 
-    /// This program, if it runs on any system of that machine, else the package's for it.
-    pub(crate) fn for_machine(machine: &str) -> Option<Program> {
+    /// This program, if it runs on all machines of that kind, else the package's for it.
+    pub(crate) fn for_kind(kind: &'static Kind) -> Option<Program> {
         let own = read(&own_program().ok()?).ok()?;
-        let octets = match Elf::read(&own) {
-            Some(elf) if elf.is_static && elf.machine == machine => own,
-            _ => of_package(&servers()?, machine)?,
+        let octets = match Executable::read(&own) {
+            Some(found) if found.is_portable && found.kind == kind => own,
+            _ => of_package(&servers()?, kind)?,
         };
-        let elf = Elf::read(&octets).filter(|elf| elf.machine == machine)?;
         let version = Some(format!("rove {}", env!("CARGO_PKG_VERSION")));
-        Some(Program { sum: sum(&octets), machine: elf.machine, octets, version })
+        Some(Program { sum: sum(&octets), kind, octets, version })
+    }
+
+    /// The same for what `uname -sm` says.
+    pub(crate) fn for_uname(uname: &str) -> Option<Program> {
+        Program::for_kind(Kind::of(uname)?)
     }
 
     /// What it is, for people.
     pub(crate) fn title(&self) -> String {
         let name = self.version.as_deref().unwrap_or("a rove");
-        format!("{name} ({}, {:.1} MB)", self.machine, self.octets.len() as f64 / 1e6)
+        format!("{name} ({}, {:.1} MB)", self.kind.uname, self.octets.len() as f64 / 1e6)
     }
 
     /// Its version, as `--version` tells it.
@@ -91,16 +96,17 @@ fn servers() -> Option<PathBuf> {
     Some(own.parent()?.parent()?.join("lib/rove/servers"))
 }
 
-/// The package's program for a machine, if its sum is the one in the package's list.
-fn of_package(servers: &Path, machine: &str) -> Option<Vec<u8>> {
-    let name = format!("rove-linux-{machine}");
-    let octets = read(&servers.join(&name)).ok()?;
+/// The package's program for a kind of machine, if it is for that and its sum is the one in the package's list.
+fn of_package(servers: &Path, kind: &Kind) -> Option<Vec<u8>> {
+    let name = kind.file;
+    let octets = read(&servers.join(name)).ok()?;
     let list = fs::read_to_string(servers.join("SHA256SUMS")).ok()?;
     let mut entries = list.lines().filter_map(|line| line.split_once(' '));
     let is_listed = |(sum, file): (&str, &str)| {
         file.trim_start_matches([' ', '*']) == name && sum == self::sum(&octets)
     };
-    entries.any(is_listed).then_some(octets)
+    let is_for_it = Executable::read(&octets).is_some_and(|found| found.kind == kind);
+    (is_for_it && entries.any(is_listed)).then_some(octets)
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -126,19 +132,26 @@ mod tests {
     fn a_program_of_the_package_is_the_listed_one() {
         let directory = std::env::temp_dir().join(format!("rove-servers-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("rove-linux-aarch64"), b"program").unwrap();
-        let right = sum(b"program");
+        // For a Mac, by its head, and for nothing at all.
+        let program = [b"\xcf\xfa\xed\xfe\x0c\0\0\x01\0\0\0\0\x02\0\0\0", &[0; 16][..]].concat();
+        fs::write(directory.join("rove-macos-aarch64"), &program).unwrap();
+        fs::write(directory.join("rove-linux-aarch64"), &program).unwrap();
+        let kind = |uname| Kind::of(uname).unwrap();
+        let right = sum(&program);
         for (list, is_taken) in [
-            (format!("{right}  rove-linux-aarch64\n"), true),
-            (format!("0 x\n{right} *rove-linux-aarch64\n"), true),
-            (format!("{right}  rove-linux-x86_64\n"), false),
-            (format!("{}  rove-linux-aarch64\n", sum(b"other")), false),
+            (format!("{right}  rove-macos-aarch64\n"), true),
+            (format!("0 x\n{right} *rove-macos-aarch64\n"), true),
+            (format!("{right}  rove-macos-x86_64\n"), false),
+            (format!("{}  rove-macos-aarch64\n", sum(b"other")), false),
+            (format!("{right}  rove-linux-aarch64\n"), false),
             (String::new(), false),
         ] {
             fs::write(directory.join("SHA256SUMS"), &list).unwrap();
-            assert_eq!(of_package(&directory, "aarch64").is_some(), is_taken, "{list}");
+            let taken = of_package(&directory, kind("Darwin arm64")).is_some();
+            assert_eq!(taken, is_taken, "{list}");
+            assert_eq!(of_package(&directory, kind("Linux aarch64")), None, "{list}");
         }
-        assert_eq!(of_package(&directory, "x86_64"), None);
+        assert_eq!(of_package(&directory, kind("Linux x86_64")), None);
         fs::remove_dir_all(directory).unwrap();
     }
 
