@@ -153,6 +153,7 @@ impl Crowd {
             rights: Rights::Type,
             others: Others::Stay,
             size_policy: None,
+            fill: None,
             screen_rate: Some(rove_session::server::SCREEN_RATE),
             seed: rng.next_u64(),
         };

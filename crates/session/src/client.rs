@@ -82,6 +82,8 @@ pub struct Client {
     /// A size not sent yet because too many are on their way.
     held_size: Option<Size>,
     others: Others,
+    /// Closing the window ends no session that can go on.
+    detaches_on_close: bool,
     /// The last picture is the primary screen, since lines above it wait.
     leaves_alternate: bool,
     events: Events<Event>,
@@ -128,6 +130,7 @@ impl Client {
             parts: PartialStates::default(),
             held_size: None,
             others: Others::default(),
+            detaches_on_close: false,
             leaves_alternate: false,
             events: Events::new(),
         }
@@ -251,13 +254,6 @@ impl Client {
     /// gives up at once.
     pub fn handle_signal(&mut self, now: Time) {
         self.close(now, Cause::Signal);
-    }
-
-    /// The user's input came to its end: ends the session.
-    pub fn handle_eof(&mut self, now: Time) {
-        if self.connection.is_open() {
-            self.handle_hangup(now, Cause::InputEnded);
-        }
     }
 
     /// The program goes on after it was stopped: the terminal shows something else now.

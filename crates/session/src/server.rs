@@ -85,6 +85,8 @@ pub struct Joining {
     pub others: Others,
     /// How the size of the terminal is chosen from now on; `None`: as before.
     pub size_policy: Option<SizePolicy>,
+    /// How many of the lines above the screen it is to get at most; `None`: as many as it wants.
+    pub fill: Option<u64>,
     /// How much of the path screens may use: as in [`Config`].
     pub screen_rate: Option<u64>,
     /// Seeds what is random on the wire without being secret.
@@ -178,12 +180,14 @@ impl Server {
     /// Another client may come. It is waited for as long as the first was.
     ///
     /// # Errors
-    /// If there is no room for it. One that is away makes room, the one that is away longest first.
+    /// If there is no room for it. One that is away makes room, the one that is away longest first; for one that takes
+    /// the session over any makes room.
     pub fn join(&mut self, now: Time, joining: Joining) -> Result<ViewerId, Full> {
         if self.viewers.len() >= VIEWERS_MAX {
             let heard = |attached: &Attached| attached.viewer.endpoint().last_heard();
             let away = self.viewers.iter().enumerate();
-            let away = away.filter(|(_, it)| !it.viewer.was_heard(now, PRESENT_FOR));
+            let takes = joining.others == Others::Leave;
+            let away = away.filter(|(_, it)| takes || !it.viewer.was_heard(now, PRESENT_FOR));
             let (index, _) = away.min_by_key(|(_, it)| heard(it)).ok_or(Full)?;
             self.remove(index);
         }
@@ -200,6 +204,9 @@ impl Server {
         };
         let mut viewer = Viewer::new(now, id, config);
         viewer.allow(joining.rights);
+        if let Some(lines) = joining.fill {
+            viewer.fill(lines);
+        }
         viewer.describe(SessionInfo::default());
         self.viewers.push(Attached { viewer, others: joining.others, is_announced: false });
         if let Some(policy) = joining.size_policy {
@@ -313,6 +320,16 @@ impl Server {
     /// All clients, the first to come first. In a session that is not [kept](Self::keep) there is always one.
     pub fn viewers(&self) -> impl Iterator<Item = &Viewer> {
         self.viewers.iter().map(|attached| &attached.viewer)
+    }
+
+    /// The client that was heard last, if it is still one.
+    pub fn heard(&self) -> Option<&Viewer> {
+        Some(&self.viewers.get(self.heard)?.viewer)
+    }
+
+    /// The name of the session, if it is [kept](Self::keep).
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Both objects of the client that came first, and all that is known of it and of the path.

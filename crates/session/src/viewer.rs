@@ -156,6 +156,11 @@ impl Viewer {
         self.rights = rights;
     }
 
+    /// Of the lines above its first screen the client gets this number at most.
+    pub fn fill(&mut self, lines: u64) {
+        self.lines.fill(lines);
+    }
+
     /// What the client may do.
     pub fn rights(&self) -> Rights {
         self.rights

@@ -116,6 +116,7 @@ impl Room {
             rights,
             others,
             size_policy: None,
+            fill: None,
             screen_rate: Some(server::SCREEN_RATE),
             seed: number.into(),
         };

@@ -5,6 +5,7 @@ use rove_ssp::Time;
 use crate::client::bar::{Lifetime, WARNING_STAYS};
 use crate::client::{Cause, Client};
 use crate::input::Input;
+use crate::session_info::SessionInfo;
 use crate::view::Peer;
 
 impl Client {
@@ -25,16 +26,30 @@ impl Client {
         self.close(now, cause);
     }
 
+    /// Closing the window leaves every session that can go on.
+    pub fn detach_on_close(&mut self) {
+        self.detaches_on_close = true;
+    }
+
     /// Whether the session can go on without this client.
     pub fn can_detach(&self) -> bool {
         self.view().session().is_some_and(|session| session.can_detach)
     }
 
+    /// The user's input came to its end: ends the session.
+    pub fn handle_eof(&mut self, now: Time) {
+        if self.connection.is_open() {
+            self.handle_hangup(now, Cause::InputEnded);
+        }
+    }
+
     /// The terminal is gone (SIGHUP), or the user's input has come to its end. That ends the session, so that nobody
-    /// leaves a shell behind by closing a window, unless it has a name of the user's or others are in it.
+    /// leaves a shell behind by closing a window, unless it has a name of the user's, others are in it, or the user
+    /// [wants](Self::detach_on_close) it so.
     pub fn handle_hangup(&mut self, now: Time, cause: Cause) {
         let session = self.view().session();
-        let goes_on = session.is_some_and(|it| it.can_detach && (it.is_named() || it.others > 0));
+        let is_wanted = |it: &SessionInfo| it.is_named() || it.others > 0 || self.detaches_on_close;
+        let goes_on = session.is_some_and(|it| it.can_detach && is_wanted(it));
         match goes_on && self.connection.is_open() {
             true => self.leave(now, Cause::Detached),
             false => self.close(now, cause),

@@ -34,6 +34,8 @@ const DRAIN_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct LineTelling {
     /// How many missed lines it wants; `None` if it did not ask.
     wanted: Option<u64>,
+    /// How many of those before its first screen it is told at most, if it has less use for them.
+    fill: Option<u64>,
     /// The last state tells of lines alone.
     is_alone: bool,
     /// When a key came last.
@@ -48,6 +50,11 @@ impl LineTelling {
     /// The client wants this number of missed lines at most.
     pub(crate) fn want(&mut self, lines: u64) {
         self.wanted = Some(lines.min(LINES_MAX)).filter(|lines| *lines > 0);
+    }
+
+    /// Of the lines before the first screen this number is told at most.
+    pub(crate) fn fill(&mut self, lines: u64) {
+        self.fill = Some(lines);
     }
 
     /// A key came.
@@ -79,7 +86,10 @@ impl LineTelling {
         match past {
             Some(past) if frame.is_new => past.follow(frame.history, &screen),
             Some(_) => {}
-            None => *past = Some(Past::new(frame.history, &screen, wanted)),
+            None => {
+                let first = self.fill.take().map_or(wanted, |fill| fill.min(wanted));
+                *past = Some(Past::new(frame.history, &screen, first));
+            }
         }
         let Some(past) = past else { return };
         if frame.is_path_poor && past.octets() > FRAME_OCTETS_MAX {
