@@ -36,6 +36,11 @@ impl Clock {
     }
 }
 
+/// How long this machine has been up.
+pub(crate) fn uptime() -> Duration {
+    since_boot()
+}
+
 /// The seconds since 1970, for the dates of files. They may step, so no timer uses them.
 #[expect(clippy::disallowed_methods, reason = "clocks are read here for the whole project")]
 pub(crate) fn wall_seconds() -> i64 {

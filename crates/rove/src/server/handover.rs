@@ -18,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 
 use crate::os::handover::{self, NamedSocket};
+use crate::os::local_socket::is_own_peer;
 use crate::services::forward::listen::Listener;
 use crate::services::forward::spec::{Bind, Listen};
 
@@ -36,10 +37,6 @@ const ANSWER: u8 = 0;
 
 /// The asker's confirmation that it has the sockets.
 const TAKEN: u8 = 1;
-
-/// The user id that the system shows for users without a number in a user namespace (`overflowuid`,
-/// user_namespaces(7)).
-const NOBODY: u32 = 65_534;
 
 /// The socket at which the holder of listening sockets can be asked for them.
 #[derive(Debug)]
@@ -60,7 +57,7 @@ impl HandoverSocket {
                 clock::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            if !is_ours(&asker) {
+            if !is_own_peer(&asker) {
                 continue;
             }
             let is_there = tokio::select! {
@@ -97,7 +94,7 @@ pub(super) async fn ask(listen: &Listen) -> Option<(Listener, HandoverSocket)> {
 async fn take(listen: &Listen) -> io::Result<(Listener, HandoverSocket)> {
     let name = name(listen);
     let mut holder = UnixStream::connect(handover::place(&name)?).await?;
-    if !is_ours(&holder) {
+    if !is_own_peer(&holder) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut sockets = receive(&holder).await?.into_iter();
@@ -127,15 +124,6 @@ fn name(listen: &Listen) -> String {
     };
     // A path may be longer than a name.
     blake3::hash(&what).to_hex()[..32].to_owned()
-}
-
-fn is_ours(peer: &UnixStream) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    peer.peer_cred().is_ok_and(|peer| is_same(peer.uid(), own))
-}
-
-fn is_same(peer: u32, own: u32) -> bool {
-    peer == own && peer != NOBODY
 }
 
 #[cfg(test)]
@@ -255,12 +243,6 @@ mod tests {
         assert!(asked((listener, door, listen), &away()).await.is_none());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         std::fs::remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn nobody_is_not_everybody() {
-        assert!(is_same(1000, 1000) && is_same(0, 0) && !is_same(1000, 0));
-        assert!(!is_same(NOBODY, NOBODY));
     }
 
     #[test]

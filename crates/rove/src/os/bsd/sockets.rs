@@ -1,6 +1,8 @@
 //! Unix sockets with the rights of one user, and those that are found by a name.
+#![allow(unsafe_code)]
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode};
@@ -20,6 +22,16 @@ pub(crate) fn bind_private(socket: &Socket, path: &Path) -> io::Result<()> {
     // ours.
     let mode = Mode::RUSR | Mode::WUSR;
     Ok(rustix::fs::chmodat(CWD, path, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// The user at the other end of a connection (getpeereid(3)).
+pub(crate) fn peer_user(connection: impl AsFd) -> io::Result<u32> {
+    let (mut user, mut group) = (0, 0);
+    // SAFETY: the file is open, and the call writes two numbers to where these lie.
+    match unsafe { libc::getpeereid(connection.as_fd().as_raw_fd(), &mut user, &mut group) } {
+        0 => Ok(user),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Where the user's processes find a socket of this name: in a directory that only the user can enter.

@@ -1,6 +1,7 @@
 //! Unix sockets with the rights of one user, and those that are found by a name.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
@@ -17,6 +18,11 @@ pub(crate) fn bind_private(socket: &Socket, path: &Path) -> io::Result<()> {
     // Linux gives the socket's mode to the file, so that there is no moment in which others get in.
     rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?;
     socket.bind(&SockAddr::unix(path)?)
+}
+
+/// The user at the other end of a connection.
+pub(crate) fn peer_user(connection: impl AsFd) -> io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(connection)?.uid.as_raw())
 }
 
 /// Where the user's processes find a socket of this name: one without a file (unix(7), "abstract").

@@ -9,7 +9,7 @@ use rove_session::line_mode::{LineMode, Mode};
 use rove_term::Size;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize};
 
 use crate::os::system::terminal::{DISABLED, IUTF8, MASTER, open_slave};
@@ -98,6 +98,11 @@ impl Pty {
     /// ended, or could not be started.
     pub(crate) fn release(&mut self) {
         self.slave = None;
+    }
+
+    /// The process group that the terminal's keys go to.
+    pub(crate) fn foreground(&self) -> Option<Pid> {
+        rustix::termios::tcgetpgrp(&self.master).ok()
     }
 
     /// Tells the programs on the terminal its new size (SIGWINCH).
