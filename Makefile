@@ -52,6 +52,9 @@ install: build
 	ln -sf rove $(DESTDIR)$(PREFIX)/bin/rove-ssh
 	install -Dm644 docs/man/rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-exec.1
 	install -Dm644 docs/man/rove-install.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-install.1
+	install -Dm644 docs/man/rove-attach.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-attach.1
+	for page in ls new kill; do \
+	  ln -sf rove-attach.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-$$page.1; done
 	ln -sf rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-ssh.1
 	install -Dm644 docs/man/rove-server.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-server.1
 	install -Dm644 docs/man/rove_config.5 $(DESTDIR)$(PREFIX)/share/man/man5/rove_config.5

@@ -79,6 +79,10 @@ complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print versio
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
 complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
 complete -c rove -n "__fish_rove_needs_command" -a "install" -d 'Copy a rove to a host, for its sessions. It needs no root there, and asks nothing'
+complete -c rove -n "__fish_rove_needs_command" -a "ls" -d 'List your sessions on a host, or on this machine'
+complete -c rove -n "__fish_rove_needs_command" -a "attach" -d 'Go back to a session on a host, or join others in it'
+complete -c rove -n "__fish_rove_needs_command" -a "new" -d 'Begin a session that goes on when you leave it'
+complete -c rove -n "__fish_rove_needs_command" -a "kill" -d 'End a session on a host: its program is hung up on, and killed if it has not ended after 5 s'
 complete -c rove -n "__fish_rove_needs_command" -a "help" -d 'Show the manual of rove or of one of its commands'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l links -d 'Which symbolic links in directories are made where they go: those that stay inside the directory that is copied, or all. Others are told as failures' -r -f -a "inside\t'Those that cannot lead out of the directory that is copied'
 all\t'All, also absolute ones and those that climb above it'"
@@ -192,6 +196,155 @@ complete -c rove -n "__fish_rove_using_subcommand install" -s 6 -d 'Use IPv6 onl
 complete -c rove -n "__fish_rove_using_subcommand install" -s t -d 'Taken for the sake of habit: a session always has a terminal'
 complete -c rove -n "__fish_rove_using_subcommand install" -s h -l help -d 'Print help'
 complete -c rove -n "__fish_rove_using_subcommand install" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_using_subcommand ls" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand ls" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand ls" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand ls" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand ls" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand ls" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand ls" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand ls" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand ls" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand ls" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand ls" -l user -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand ls" -s l -d 'Tell the whole command line of what runs, and the session\'s id'
+complete -c rove -n "__fish_rove_using_subcommand ls" -l json -d 'The same for programs: one JSON object, times in seconds'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand ls" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand ls" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand ls" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s h -l help -d 'Print help'
+complete -c rove -n "__fish_rove_using_subcommand ls" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l fill -d 'How many of the lines above the screen your terminal gets at most. 0 where it has them already [default: all]' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l size -d 'How the terminal\'s size is chosen from now on: latest (of the window that was typed in last), smallest, largest, or a size such as 80x24' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
+always\t'On all links'
+never\t'Not at all'
+experimental\t'On all links, motions of the cursor at once'"
+complete -c rove -n "__fish_rove_using_subcommand attach" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand attach" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand attach" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand attach" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand attach" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand attach" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l view -d 'Only look: the server drops your keys'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l take -d 'Let all other clients go'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s a -d 'The same as --predict=always'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s n -d 'The same as --predict=never'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l init -d 'Take the terminal\'s alternate screen for the whole session'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_using_subcommand new" -s s -l name -d 'What to call the session: letters, digits, dots, underscores and hyphens. Without it: a number' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
+always\t'On all links'
+never\t'Not at all'
+experimental\t'On all links, motions of the cursor at once'"
+complete -c rove -n "__fish_rove_using_subcommand new" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand new" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand new" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand new" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand new" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand new" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l experimental-remote-ip -r -f -a "local\t''
+remote\t''
+proxy\t''"
+complete -c rove -n "__fish_rove_using_subcommand new" -s A -l attach -d 'Attach to the session of that name if there is one'
+complete -c rove -n "__fish_rove_using_subcommand new" -s a -d 'The same as --predict=always'
+complete -c rove -n "__fish_rove_using_subcommand new" -s n -d 'The same as --predict=never'
+complete -c rove -n "__fish_rove_using_subcommand new" -l predict-overwrite -d 'Guess that typing overwrites what is right of the cursor instead of pushing it on'
+complete -c rove -n "__fish_rove_using_subcommand new" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
+complete -c rove -n "__fish_rove_using_subcommand new" -l init -d 'Take the terminal\'s alternate screen for the whole session'
+complete -c rove -n "__fish_rove_using_subcommand new" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_using_subcommand new" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
+complete -c rove -n "__fish_rove_using_subcommand new" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
+complete -c rove -n "__fish_rove_using_subcommand new" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand new" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand new" -s g -d 'Let other machines connect to ports of -L and -D that name no address'
+complete -c rove -n "__fish_rove_using_subcommand new" -l public-remote -d 'Let -R listen on other addresses of the host than loopback'
+complete -c rove -n "__fish_rove_using_subcommand new" -s N -d 'Run nothing on the host: only forward'
+complete -c rove -n "__fish_rove_using_subcommand new" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand new" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand new" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand new" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand new" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand new" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand new" -s C -d 'Words of ssh\'s and mosh\'s that say what is so anyway: octets are compressed, ssh gets no terminal, and all ways to the host\'s address are tried'
+complete -c rove -n "__fish_rove_using_subcommand new" -l no-ssh-pty
+complete -c rove -n "__fish_rove_using_subcommand new" -l forward-agent -d 'Let programs on the host use your agent, to list keys and to sign'
+complete -c rove -n "__fish_rove_using_subcommand new" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_using_subcommand new" -s V -l version -d 'Print version'
+complete -c rove -n "__fish_rove_using_subcommand kill" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand kill" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand kill" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand kill" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand kill" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand kill" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand kill" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand kill" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand kill" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand kill" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand kill" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand kill" -l all -d 'End all your sessions there'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand kill" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand kill" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand kill" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s h -l help -d 'Print help'
+complete -c rove -n "__fish_rove_using_subcommand kill" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_using_subcommand help" -s h -l help -d 'Print help'
 
 complete -c rove -n "test (count (commandline -opc)) -eq 1" -f -a "(__fish_print_hostnames)"

@@ -50,5 +50,7 @@ fn outcome<'a>(
             format!("stock {port} {} {:?}", *key.to_base64(), reply.ssh_address)
         }
         Answer::Missing { path } => format!("missing {path}"),
+        Answer::Listed => format!("listed {:?}", reply.entries),
+        Answer::Denied(why) => format!("denied {why}"),
     }))
 }

@@ -171,6 +171,13 @@ impl Program {
         shows(self.screen(), text)
     }
 
+    /// The lines above the screen and those on it.
+    pub fn lines(&self) -> Vec<String> {
+        let history = self.terminal.history();
+        let above = (0..history.len()).filter_map(|index| history.text(index));
+        above.chain(self.screen().text()).collect()
+    }
+
     /// Octets it has written so far.
     pub fn output_bytes(&self) -> u64 {
         self.output_bytes

@@ -77,19 +77,29 @@ impl User {
         self.own(&path)
     }
 
+    /// The user's number.
+    pub fn uid(&self) -> io::Result<u32> {
+        self.id("-u")
+    }
+
+    fn id(&self, flag: &str) -> io::Result<u32> {
+        let text = check(Command::new("id").args([flag, self.name.as_str()]))?;
+        text.trim().parse().map_err(io::Error::other)
+    }
+
     fn own(&self, path: &Path) -> io::Result<()> {
-        let id = |flag: &str| {
-            let text = check(Command::new("id").args([flag, self.name.as_str()]))?;
-            text.trim().parse::<u32>().map_err(io::Error::other)
-        };
-        chown(path, Some(id("-u")?), Some(id("-g")?))
+        chown(path, Some(self.uid()?), Some(self.id("-g")?))
     }
 }
 
 impl Drop for User {
     fn drop(&mut self) {
         let _ = end_processes_of(&self.name);
+        let sockets = self.uid().map(|uid| format!("/tmp/rove-{uid}"));
         remove_user(&self.name);
+        if let Ok(sockets) = sockets {
+            let _ = fs::remove_dir_all(sockets);
+        }
     }
 }
 

@@ -11,5 +11,5 @@ mod request;
 pub(crate) use answer::Facts;
 pub(crate) use answer::Reply;
 pub use answer::{Answer, Reader, Refusal, Wire};
-pub use request::{Bind, CostProfile, Ports, Purpose, Request, Server};
+pub use request::{Bind, CostProfile, Goal, Ports, Purpose, Request, Server};
 pub(crate) use request::{DECODE, SEARCHED, program_line, sh, version_line};

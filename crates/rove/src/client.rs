@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use rove_session::client::{Config, Exit, TtyScreen};
 use rove_session::predict::Settings as Guesses;
-use rove_session::{Client, Escape, Peer};
+use rove_session::{Client, Escape, Peer, SessionInfo};
 use rove_ssp::{MoshWire, NativeWire, Role, Time, Timing, Wire};
 use rove_term::{Dialect, Size};
 use rustix::process::Signal;
@@ -56,6 +56,8 @@ pub struct Settings {
     pub history: u64,
     /// The price of datagrams.
     pub tariff: CostProfile,
+    /// Closing the window leaves a session that can go on, also one without a name.
+    pub detaches_on_close: bool,
 }
 
 /// How a session ended.
@@ -63,6 +65,8 @@ pub struct Settings {
 pub struct Ended {
     /// How the session reports its end.
     pub exit: Exit,
+    /// What the server last said of the session.
+    pub session: Option<SessionInfo>,
     /// Which server it was.
     pub kind: Peer,
     /// The signal that asked for the end.
@@ -112,11 +116,12 @@ pub async fn run(
     trace.step(format_args!("confined: {confined}"));
     let mut screen = Screen::new(clock, trace, client, tty, signals, beside);
     let result = screen.run(&mut port).await.map_err(|e| failed("the session broke off", e));
+    let session = screen.session_info();
     let (failure, signal, refused) = screen.end();
     trace.release();
     match failure {
         Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),
-        None => result.map(|exit| Ended { exit, kind, signal, refused }),
+        None => result.map(|exit| Ended { exit, session, kind, signal, refused }),
     }
 }
 
@@ -153,6 +158,9 @@ fn machine(
     let mut client = Client::new(now, config);
     client.apply_in_parts();
     client.predict(settings.guesses);
+    if settings.detaches_on_close {
+        client.detach_on_close();
+    }
     Ok(client)
 }
 

@@ -20,6 +20,7 @@ mod runtime;
 mod seen_hosts;
 mod server;
 mod services;
+mod sessions;
 mod ssh;
 #[doc(hidden)]
 pub mod testing;

@@ -37,6 +37,10 @@ fn rove(words: &[OsString]) -> ExitCode {
         Subcommand::Server => server::main(Program::Rove, &words),
         Subcommand::Copy => cli::copy::main(&words),
         Subcommand::Install => cli::install::main(&words).unwrap_or_else(|failure| fail(&failure)),
+        Subcommand::List => cli::sessions::ls(&words).unwrap_or_else(|failure| fail(&failure)),
+        Subcommand::Attach => cli::attach::main(&words).unwrap_or_else(|failure| fail(&failure)),
+        Subcommand::New => cli::attach::new(&words).unwrap_or_else(|failure| fail(&failure)),
+        Subcommand::Kill => cli::sessions::kill(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::Help => cli::help::main(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::Exec => cli::exec::main(&words).unwrap_or_else(|failure| fail(&failure)),
     }

@@ -35,6 +35,29 @@ impl Hosts {
         Hosts { file: self.file.with_file_name("declined") }
     }
 
+    /// Remembers which machine a host's name leads to. Returns the name of another to which it led before.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn machine(&self, host: &str, machine: &str, name: &str) -> io::Result<Option<String>> {
+        let is_plain = |text: &str| !text.contains(|c: char| c.is_control() || c.is_whitespace());
+        if ![host, machine, name].iter().all(|text| text.len() <= 255 && is_plain(text)) {
+            return Ok(None);
+        }
+        let machines = Hosts { file: self.file.with_file_name("machines") };
+        let held = machines.read()?;
+        let of_host = |line: &&str| line.split(' ').next() == Some(host);
+        let line = format!("{host} {machine} {name}");
+        let before = held.lines().find(of_host);
+        if before == Some(&line) {
+            return Ok(None);
+        }
+        let others = held.lines().filter(|line| !of_host(line));
+        machines.write(&others.chain([line.as_str()]).collect::<Vec<_>>())?;
+        let was = before.map(|line| line.split(' ').collect::<Vec<_>>());
+        Ok(was.filter(|was| was.get(1) != Some(&machine)).map(|was| was[was.len() - 1].to_owned()))
+    }
+
     /// The file that has them.
     pub fn file(&self) -> &Path {
         &self.file
@@ -57,7 +80,11 @@ impl Hosts {
         if host.len() > 255 || host.contains(char::is_control) || held.lines().any(|l| l == host) {
             return Ok(());
         }
-        let mut lines: Vec<&str> = held.lines().chain([host]).collect();
+        self.write(&held.lines().chain([host]).collect::<Vec<_>>())
+    }
+
+    fn write(&self, lines: &[&str]) -> io::Result<()> {
+        let mut lines = lines.to_vec();
         lines.drain(..lines.len().saturating_sub(HOSTS_MAX));
         let directory = self.file.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -124,6 +151,19 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(hosts.file()), 0o600);
         assert_eq!(mode(hosts.file().parent().unwrap()), 0o700);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_leads_to_another_machine() {
+        let (directory, hosts) = scratch("machines");
+        let machine = |host, machine, name| hosts.machine(host, machine, name).unwrap();
+        assert_eq!(machine("build", "ab", "node1"), None);
+        assert_eq!(machine("other", "cd", "node2"), None);
+        assert_eq!(machine("build", "ab", "node1"), None);
+        assert_eq!(machine("build", "cd", "node2").as_deref(), Some("node1"));
+        assert_eq!(machine("build", "cd", "renamed"), None);
+        assert_eq!(machine("a b", "cd", "node2"), None);
         fs::remove_dir_all(directory).unwrap();
     }
 

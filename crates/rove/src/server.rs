@@ -10,6 +10,8 @@ pub(crate) mod program;
 mod service_config;
 
 mod agent;
+mod asking;
+mod control;
 mod exec;
 mod handover;
 mod headless;
@@ -22,37 +24,37 @@ pub(crate) mod options;
 mod output;
 mod records;
 mod scope;
+mod secret;
 mod services;
 mod shell;
 mod streams;
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
-use std::io::{self, ErrorKind, IsTerminal, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use rove_session::Peer;
 use rove_session::server::CLAIM_WAIT;
-use rove_ssp::{
-    ConnId, Context, Key, KeyPair, MoshWire, NativeWire, PublicKeyOctets, Role, SessionSecrets,
-    Wire,
-};
+use rove_ssp::ConnId;
 use rove_term::Size;
-use zeroize::Zeroizing;
 
 use crate::bootstrap::{Ports, Purpose};
 use crate::net::udp::{Socket, Source};
 use crate::os;
+use crate::os::account::Account;
 use crate::os::locked::within;
 use crate::os::process::Fork;
 use crate::os::pty::Pty;
 use crate::server::log::note;
 use crate::server::program::Program;
 use crate::server::service_config::ServiceConfig;
-use login::{Environment, Surroundings};
-use options::{Agent, Bind, Greeting, Options, Request, Streams};
+use crate::sessions::directory::{Claim, Denied, Places};
+use crate::sessions::line::Kind;
+use login::{Environment, Login, Surroundings};
+use options::{Agent, Bind, Greeting, Options, Request, SessionWords, Streams};
+use secret::{Secret, announcement};
 
 use streams::StreamService;
 
@@ -65,6 +67,7 @@ pub(crate) fn main(program: Program, words: &[OsString]) -> ExitCode {
         Ok(Request::Help) => print(USAGE),
         Ok(Request::Version) => print(VERSION),
         Ok(Request::Serve(options)) => serve(options),
+        Ok(Request::Ask(ask)) => asking::answer(&places(&environment()), ask),
         Err(error) => Err(io::Error::other(error)),
     };
     match done {
@@ -93,6 +96,10 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   --key=KEY        speak the native wire, with the client's public key
   --metered        repeat less where packets are lost: octets are paid for
   --agent          let programs reach the client's agent, to list keys and to sign
+  --session=NAME   what the session is called, instead of a number
+  --or-attach      join the session of that name if there is one
+  --list, --attach=NAME, --kill=NAME, --kill-all
+                   what `rove ls`, `rove attach` and `rove kill` ask of the sessions here
   --streams        start nothing: the session carries streams only (rove cp, rove exec)
   --allow-checksum answer programs that ask for checksums of the screen (DECRQCRA), as test suites do
   --help, --version
@@ -101,6 +108,8 @@ Environment (seconds):
   MOSH_SERVER_NETWORK_TMOUT    end the session when nothing new came from the client for so long
   MOSH_SERVER_SIGNAL_TMOUT     obey SIGUSR1 (end the session) only after so long a silence
   ROVE_SERVER_UNCLAIMED_TMOUT  end when no client came for so long [60]
+  ROVE_SERVER_ORPHAN_TMOUT     end when no client was heard for so long
+ROVE_TMPDIR is where the control sockets of sessions are [/tmp].
 ";
 
 const VERSION: &str = concat!(
@@ -113,22 +122,22 @@ fn serve(options: Options) -> io::Result<()> {
     if options.streams == Streams::Closed {
         os::process::close_inherited();
     }
-    for complaint in &options.complaints {
-        note(complaint);
-    }
-    let environment: Environment = os::environment::environment().collect();
-    let account = os::account::account();
-    if let Some(account) = &account
-        && let Some(warning) = scope::settle(&account.name)
-    {
-        note(&warning);
-    }
+    options.complaints.iter().for_each(|complaint| note(complaint));
+    let environment = environment();
+    let places = places(&environment);
+    let place = match place(&places, &options) {
+        Ok(place) => place,
+        // What the client waits for is said.
+        Err(Refused) => return Ok(()),
+    };
+    let account = settled_account();
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = os::process::harden()?;
     let mut surroundings =
         Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
+    place.iter().for_each(|place| surroundings.set_session(place.id));
     let mut agent = agent_socket(options.agent, &mut surroundings);
-    let login = login::prepare(&options, &surroundings);
+    let mut login = login::prepare(&options, &surroundings);
     // Whatever can fail does so before the client is told that there is a session.
     let size = terminal_size();
     let pty = open_terminal(options.purpose, size)?;
@@ -138,14 +147,15 @@ fn serve(options: Options) -> io::Result<()> {
         socket.keep_whole();
     }
     let bound = socket.local_addr()?;
-    within(|| announce(&options.greeting, bound, &secret))?;
-    let peer = match options.greeting {
-        Greeting::Mosh => Peer::Stock,
-        Greeting::Rove { .. } | Greeting::Native { .. } => Peer::Rove,
-    };
+    within(|| secret::print(&announcement(&options.greeting, bound, &secret)))?;
+    let peer = if options.greeting == Greeting::Mosh { Peer::Stock } else { Peer::Rove };
     let limits = limits(&environment);
     os::signals::ignore_hangup();
     if let Fork::Parent { child } = os::process::detach()? {
+        // The place is the child's from here on.
+        if let Some(place) = place {
+            place.file.leave();
+        }
         return take_leave(&options, child);
     }
     if options.streams == Streams::Closed {
@@ -157,6 +167,7 @@ fn serve(options: Options) -> io::Result<()> {
     let config = ServiceConfig { surroundings, cores, agent };
     let beside = StreamService::new(secret.streams(), config);
     let wire = within(|| secret.wire());
+    let conn = secret.conn();
     drop(secret);
     let Some(pty) = pty else {
         return headless::run(socket, headless::Job { size, limits, beside }, wire);
@@ -164,8 +175,11 @@ fn serve(options: Options) -> io::Result<()> {
     if let Some(account) = &account {
         records::take_back_lost(&account.name, &pty);
     }
+    let kept = keep(place, places, &options, conn, &mut login);
     let job = shell::Job {
         login,
+        bound,
+        kept,
         peer,
         tariff: options.tariff,
         size,
@@ -177,6 +191,74 @@ fn serve(options: Options) -> io::Result<()> {
         beside,
     };
     shell::run(socket, job, wire)
+}
+
+/// The user, whose session outlives the login from here on if that can be.
+fn settled_account() -> Option<Account> {
+    let account = os::account::account()?;
+    if let Some(warning) = scope::settle(&account.name) {
+        note(&warning);
+    }
+    Some(account)
+}
+
+/// What a session is kept by. A login is told of the sessions that wait for it.
+fn keep(
+    place: Option<Claim>,
+    places: Places,
+    options: &Options,
+    conn: Option<ConnId>,
+    login: &mut Login,
+) -> Option<shell::Kept> {
+    let SessionWords { host, .. } = &options.session;
+    if !login.is_silent {
+        let own = place.as_ref().map(|place| place.id);
+        let notice = asking::notice(&places, own, host.as_deref());
+        login.motd.splice(0..0, notice.into_bytes());
+    }
+    let kind = if options.command.is_empty() { Kind::Shell } else { Kind::Command };
+    Some(shell::Kept { place: place?, places, kind, is_told: host.is_some(), conn })
+}
+
+fn environment() -> Environment {
+    os::environment::environment().collect()
+}
+
+/// Where the sessions of this user are found.
+fn places(environment: &Environment) -> Places {
+    let value = |name| environment.value(name).map(OsStr::to_owned);
+    Places::of_user(value("ROVE_TMPDIR"), value("XDG_STATE_HOME"), value("HOME"))
+}
+
+/// No session begins, and the client knows why, or has joined another.
+struct Refused;
+
+/// A place where the session can be found later. A session without one is better than none; its client is told.
+fn place(places: &Places, options: &Options) -> Result<Option<Claim>, Refused> {
+    if options.purpose == Purpose::Streams {
+        return Ok(None);
+    }
+    let words = &options.session;
+    let found = places.to_begin().and_then(|directory| directory.claim(words.name.as_ref()));
+    let why = match found {
+        Ok(place) => return Ok(Some(place)),
+        Err(Denied::Taken(name)) => {
+            asking::taken(places, &name, options);
+            return Err(Refused);
+        }
+        Err(why) => why,
+    };
+    match (&options.greeting, &words.host) {
+        (Greeting::Native { nonce, .. }, Some(_)) => {
+            // Whoever is not there to hear it hears nothing else either.
+            let _ = secret::print(&format!("ROVE SOCKET {nonce} {why}\n"));
+        }
+        _ if options.streams == Streams::Kept => {
+            note(&format_args!("this session cannot be attached to later: {why}"));
+        }
+        _ => {}
+    }
+    Ok(None)
 }
 
 /// A socket for the user's agent, whose path programs get. A session without it is better than none.
@@ -203,49 +285,6 @@ fn open_terminal(purpose: Purpose, size: Size) -> io::Result<Option<Pty>> {
     let no_terminal =
         |error: io::Error| io::Error::new(error.kind(), format!("no terminal to be had: {error}"));
     Pty::open(size).map(Some).map_err(no_terminal)
-}
-
-/// The keys of the session. Nothing is sealed before the fork, and the parent wipes them: so no two
-/// processes ever use one key.
-enum Secret {
-    Mosh(Key),
-    Native {
-        /// The public key for the client.
-        public: PublicKeyOctets,
-        conn: ConnId,
-        secrets: SessionSecrets,
-    },
-}
-
-impl Secret {
-    fn new(greeting: &Greeting) -> io::Result<Secret> {
-        let Greeting::Native { nonce, key } = greeting else {
-            return Ok(Secret::Mosh(Key::from_bytes(*os::random()?)));
-        };
-        let conn = ConnId::new(u32::from_be_bytes(*os::random()?));
-        let pair = KeyPair::from_random(os::random()?);
-        let public = pair.public();
-        let context = Context { nonce: nonce.octets(), conn };
-        let secrets = pair.agree_as_server(key, &context).map_err(io::Error::other)?;
-        Ok(Secret::Native { public, conn, secrets })
-    }
-
-    /// The secret of streams beside the session, if the wire has them.
-    fn streams(&self) -> Option<&[u8; 32]> {
-        match self {
-            Secret::Mosh(_) => None,
-            Secret::Native { secrets, .. } => Some(secrets.streams()),
-        }
-    }
-
-    fn wire(&self) -> Box<dyn Wire> {
-        match self {
-            Secret::Mosh(key) => Box::new(MoshWire::new(key.clone(), Role::Server)),
-            Secret::Native { conn, secrets, .. } => {
-                Box::new(NativeWire::new(secrets, *conn, Role::Server))
-            }
-        }
-    }
 }
 
 /// Binds the first free port.
@@ -294,60 +333,6 @@ fn bind(address: IpAddr, ports: Ports) -> io::Result<Socket> {
     Err(refusal)
 }
 
-/// Prints the line the client waits for. On the mosh wire the key is in it: there it travels over ssh.
-fn announce(greeting: &Greeting, bound: SocketAddr, secret: &Secret) -> io::Result<()> {
-    let port = bound.port();
-    let addresses: Vec<_> = reachable(bound.ip()).iter().map(IpAddr::to_string).collect();
-    let addresses = addresses.join(",");
-    // Made whole here and wiped after, and not through std's buffered output, which would keep a copy.
-    let mut line = Zeroizing::new(String::with_capacity(LINE_BYTES_MAX));
-    let written = match (greeting, secret) {
-        (Greeting::Native { nonce, .. }, Secret::Native { public, conn, .. }) => {
-            writeln!(line, "ROVE 1 {nonce} {port} {public} {conn} {addresses}")
-        }
-        (Greeting::Rove { nonce }, Secret::Mosh(key)) => {
-            writeln!(line, "ROVE 0 {nonce} {port} {} {addresses}", &*key.to_base64())
-        }
-        (_, Secret::Mosh(key)) => {
-            // A login script's half line on a terminal must not swallow ours.
-            let apart = if io::stdin().is_terminal() { "\r\n\n" } else { "" };
-            writeln!(line, "{apart}MOSH CONNECT {port} {}", &*key.to_base64())
-        }
-        (_, Secret::Native { .. }) => unreachable!("a native secret is made for that greeting"),
-    };
-    written.map_err(io::Error::other)?;
-    let mut rest = line.as_bytes();
-    while !rest.is_empty() {
-        match rustix::io::write(rustix::stdio::stdout(), rest) {
-            Ok(count) => rest = &rest[count..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// More than the longest line: a nonce, a key and [`ADDRESSES_MAX`] addresses of 39 characters.
-const LINE_BYTES_MAX: usize = 1024;
-
-/// The addresses by which a client may find us if ssh's does not work: all except loopback.
-fn reachable(bound: IpAddr) -> Vec<IpAddr> {
-    if !bound.is_unspecified() {
-        return vec![bound];
-    }
-    let local = |address: &IpAddr| match address {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
-    };
-    let mut addresses = os::interfaces::interface_addresses().unwrap_or_default();
-    addresses.retain(|address| !local(address) && (bound.is_ipv6() || address.is_ipv4()));
-    addresses.truncate(ADDRESSES_MAX);
-    addresses
-}
-
-/// Addresses announced; a client tries the first ones anyway.
-const ADDRESSES_MAX: usize = 8;
-
 /// The size of the terminal we were started on, if there is one; a client soon sends its own.
 fn terminal_size() -> Size {
     let stock = Size::clamped(24, 80);
@@ -365,6 +350,7 @@ fn limits(environment: &Environment) -> crate::server::limits::Limits {
     };
     crate::server::limits::Limits {
         unclaimed: seconds("ROVE_SERVER_UNCLAIMED_TMOUT").unwrap_or(CLAIM_WAIT),
+        orphan: seconds("ROVE_SERVER_ORPHAN_TMOUT"),
         network: seconds("MOSH_SERVER_NETWORK_TMOUT"),
         signal: seconds("MOSH_SERVER_SIGNAL_TMOUT"),
     }
@@ -421,18 +407,6 @@ mod tests {
             let limits = limits(&environment.into_iter().collect());
             assert_eq!(limits.network, seconds.map(Duration::from_secs), "{text}");
             assert_eq!((limits.unclaimed, limits.signal), (CLAIM_WAIT, None));
-        }
-    }
-
-    #[test]
-    fn only_what_others_can_reach_is_announced() {
-        let bound: IpAddr = "192.0.2.1".parse().unwrap();
-        assert_eq!(reachable(bound), [bound]);
-        for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()] {
-            let addresses = reachable(any);
-            assert!(addresses.len() <= ADDRESSES_MAX);
-            assert!(addresses.iter().all(|address| !address.is_loopback()));
-            assert!(any.is_ipv6() || addresses.iter().all(IpAddr::is_ipv4));
         }
     }
 }

@@ -6,6 +6,7 @@
 mod candidates;
 mod failures;
 pub(crate) mod report;
+mod sessions;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -207,11 +208,16 @@ impl Login {
             }
             Answer::Stock { port, key } => (Peer::Stock, port, Secret::Mosh(key), Vec::new()),
             Answer::Missing { path } => return Ok(Found::None { path, facts: reply.facts }),
+            Answer::Denied(why) => return Err(self.denied(&why, &reply.facts)),
+            // Nobody asked for that.
+            Answer::Listed => return Err(self.refused(&Refusal::Malformed)),
         };
         if self.wires == Wires::Native && matches!(secret, Secret::Mosh(_)) {
             return Err(self.only_mosh(kind, &reply.facts));
         }
         let warning = self.compare(&secret, trace);
+        let warning = warning.or_else(|| self.no_socket(&reply.facts));
+        self.tell_machine(&reply.facts, trace);
         let gather =
             |named| Candidates::gather(self.family, port, named, reply.ssh_address, &announced);
         let wait = if gather(Vec::new()).is_some() { LOOKUP_GRACE } else { LOOKUP_WAIT };
@@ -219,10 +225,24 @@ impl Login {
         let candidates = gather(named).ok_or_else(|| self.unresolved())?;
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         self.tell(kind, candidates.addresses[0], &reply.facts, trace);
-        if let Some(warning) = &warning {
-            trace.note(format_args!("{warning}; --native refuses that"));
-        }
         Ok(Found::Server(Reached { kind, secret, candidates, warning }))
+    }
+
+    /// Asks about the sessions there, and returns what was said.
+    ///
+    /// # Errors
+    /// Also where nothing there knows of sessions, or they are refused.
+    pub(crate) async fn ask(&self, trace: &Trace) -> Result<Reply, Failure> {
+        let reply = self.converse(None, trace).await?;
+        match &reply.answer {
+            Answer::Listed => {
+                self.tell_machine(&reply.facts, trace);
+                Ok(reply)
+            }
+            Answer::Denied(why) => Err(self.denied(why, &reply.facts)),
+            Answer::Missing { path } => Err(self.missing(path, &reply.facts)),
+            Answer::Rove { .. } | Answer::Stock { .. } => Err(self.refused(&Refusal::Malformed)),
+        }
     }
 
     /// Says which server it is. All is well with a rove, so that only `-v` tells of it.
@@ -259,8 +279,12 @@ impl Login {
             Secret::Mosh(_) => hosts.knows(&self.host),
         };
         match weaker {
-            Ok(weaker) => weaker
-                .then(|| format!("{} had rove's own protocol before, now only mosh's", self.host)),
+            Ok(weaker) => weaker.then(|| {
+                let warning =
+                    format!("{} had rove's own protocol before, now only mosh's", self.host);
+                trace.note(format_args!("{warning}; --native refuses that"));
+                warning
+            }),
             Err(error) => {
                 trace.step(format_args!("cannot remember {}: {error}", hosts.file().display()));
                 None

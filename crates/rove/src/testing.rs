@@ -8,7 +8,7 @@ pub use crate::trace::{Trace, Verbosity};
 pub mod bootstrap {
     pub use crate::bootstrap::nonce::Nonce;
     pub use crate::bootstrap::{
-        Answer, Bind, CostProfile, Ports, Purpose, Reader, Refusal, Request, Server, Wire,
+        Answer, Bind, CostProfile, Goal, Ports, Purpose, Reader, Refusal, Request, Server, Wire,
     };
 }
 
@@ -97,6 +97,11 @@ pub mod services {
     pub mod spec {
         pub use crate::services::forward::spec::{Endpoint, Spec};
     }
+}
+
+pub mod sessions {
+    pub use crate::sessions::line::{Request, Session};
+    pub use crate::sessions::words::{octets, word};
 }
 
 pub mod ssh {

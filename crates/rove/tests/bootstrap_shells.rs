@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rove::testing::bootstrap::Nonce;
-use rove::testing::bootstrap::{Bind, CostProfile, Ports, Purpose, Request, Server};
+use rove::testing::bootstrap::{Bind, CostProfile, Goal, Ports, Purpose, Request, Server};
 
 fn nonce() -> Nonce {
     Nonce::new([0xab; 16])
@@ -38,6 +38,8 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         purpose: Purpose::Shell,
         agent: false,
         tariff: CostProfile::Flat,
+        goal: Goal::Any,
+        host: "me@build7".into(),
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),
     }
 }
@@ -90,24 +92,24 @@ fn every_shell_passes_every_word_on() {
     for shell in ["sh", "bash", "zsh", "fish", "tcsh"] {
         let nonce = format!("--nonce={}", nonce());
         let common = [b"-c".as_slice(), b"256", b"-p", b"60001:60010", b"-l"];
-        let rove = [b"server".as_slice(), nonce.as_bytes()];
+        let rove = [b"server".as_slice(), nonce.as_bytes(), b"-@", b"host=me@build7"];
         let stock = [b"new".as_slice(), b"-s"];
         let stock_line = [b"--".as_slice(), b"/bin/dash", b"-c"];
         let env = Server::Stock("env X='1 2' mosh-server".into());
         for (server, programs, name, own, command) in [
-            (Server::Found, &["rove", "mosh-server"][..], "rove", &rove, several),
-            (Server::Found, &["mosh-server"], "mosh-server", &stock, several),
-            (Server::Found, &["mosh-server"], "mosh-server", &stock, &several[..1]),
-            (Server::Found, &["rove"], "rove", &rove, &several[..1]),
-            (Server::Found, &["rove"], "rove", &rove, &[]),
-            (Server::Found, &["mosh-server"], "mosh-server", &stock, &[]),
-            (env.clone(), &["rove", "mosh-server"], "mosh-server", &stock, several),
-            (env.clone(), &["rove", "mosh-server"], "mosh-server", &stock, &several[2..3]),
+            (Server::Found, &["rove", "mosh-server"][..], "rove", &rove[..], several),
+            (Server::Found, &["mosh-server"], "mosh-server", &stock[..], several),
+            (Server::Found, &["mosh-server"], "mosh-server", &stock[..], &several[..1]),
+            (Server::Found, &["rove"], "rove", &rove[..], &several[..1]),
+            (Server::Found, &["rove"], "rove", &rove[..], &[]),
+            (Server::Found, &["mosh-server"], "mosh-server", &stock[..], &[]),
+            (env.clone(), &["rove", "mosh-server"], "mosh-server", &stock[..], several),
+            (env.clone(), &["rove", "mosh-server"], "mosh-server", &stock[..], &several[2..3]),
             (
                 Server::Rove("\"$HOME\"/.local/bin/rove server".into()),
                 &["rove"],
                 "rove",
-                &rove,
+                &rove[..],
                 several,
             ),
         ] {

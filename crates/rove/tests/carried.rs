@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use rove::testing::bootstrap::Nonce;
-use rove::testing::bootstrap::{Bind, CostProfile, Ports, Purpose, Request, Server};
+use rove::testing::bootstrap::{Bind, CostProfile, Goal, Ports, Purpose, Request, Server};
 use rove::testing::client::{Session, beside};
 use rove::testing::os;
 use rove::testing::os::Clock;
@@ -65,6 +65,8 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
             purpose,
             agent: false,
             tariff: CostProfile::Flat,
+            goal: Goal::Any,
+            host: String::new(),
             command: Vec::new(),
         },
     }

@@ -75,6 +75,10 @@ fn the_man_pages_have_every_option() {
         ("man/rove-cp.1", copy, None),
         ("man/rove-exec.1", exec, Some(&rove)),
         ("man/rove-install.1", install, Some(&rove)),
+        ("man/rove-attach.1", rove.find_subcommand("ls").unwrap(), Some(&rove)),
+        ("man/rove-attach.1", rove.find_subcommand("attach").unwrap(), Some(&rove)),
+        ("man/rove-attach.1", rove.find_subcommand("new").unwrap(), Some(&rove)),
+        ("man/rove-attach.1", rove.find_subcommand("kill").unwrap(), Some(&rove)),
     ] {
         has_every_option(page, command, rest);
     }
@@ -107,8 +111,9 @@ fn has_every_option(file: &str, command: &clap::Command, elsewhere: Option<&clap
 }
 
 /// The man pages and their sections.
-const MANUAL: [(&str, &str); 6] = [
+const MANUAL: [(&str, &str); 7] = [
     ("rove", "1"),
+    ("rove-attach", "1"),
     ("rove-cp", "1"),
     ("rove-exec", "1"),
     ("rove-install", "1"),

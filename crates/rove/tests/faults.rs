@@ -53,6 +53,7 @@ fn settings() -> Settings {
         history: 10_000,
         guesses: Guesses::ROVE,
         tariff: CostProfile::Flat,
+        detaches_on_close: false,
     }
 }
 

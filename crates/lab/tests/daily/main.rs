@@ -7,3 +7,4 @@ mod contact;
 #[path = "../common/host.rs"]
 mod host;
 mod scrollback;
+mod sessions;

@@ -27,10 +27,16 @@ const STRAY_CHARS_MAX: usize = 160;
 const ANNOUNCED_MAX: usize = 8;
 
 /// Lines that say one thing each about the host, before the answer or without one: `ROVE <word> <nonce> <text>`.
-const FACTS: [&str; 11] = [
+const FACTS: [&str; 13] = [
     "FOUND", "BROKEN", "BECAUSE", "HOST", "LINKED", "THERE", "READY", "FAILED", "FIRST", "ITS",
-    "DONE",
+    "DONE", "AT", "SOCKET",
 ];
+
+/// Lines of which there may be several, one for each of the sessions that are there.
+const ENTRIES: [&str; 3] = ["SESSION", "COMMAND", "KILLED"];
+
+/// Such lines taken; more are ignored. A host has at most 64 sessions of a user's in each of a few directories.
+const ENTRIES_MAX: usize = 1024;
 
 /// What the remote command has said about the host.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -59,6 +65,8 @@ impl Facts {
 pub struct Reply {
     /// What it said besides.
     pub facts: Facts,
+    /// The lines about sessions: their word, and the rest.
+    pub entries: Vec<(&'static str, String)>,
     /// The server's address in ssh's connection (the third word of SSH_CONNECTION).
     pub ssh_address: Option<IpAddr>,
     /// The answer.
@@ -84,6 +92,10 @@ pub enum Answer {
         /// The session's key.
         key: Key,
     },
+    /// All that was asked about sessions has been said.
+    Listed,
+    /// A request to sessions is not granted, for this reason, whose words `ssh/sessions.rs` knows.
+    Denied(String),
     /// There is no server in this PATH.
     Missing {
         /// The directories searched, separated by colons.
@@ -132,6 +144,7 @@ pub struct Reader {
     bytes: usize,
     begin: Option<String>,
     facts: Facts,
+    entries: Vec<(&'static str, String)>,
     answer: Option<Zeroizing<String>>,
     stray: VecDeque<String>,
 }
@@ -148,6 +161,7 @@ impl Reader {
             bytes: 0,
             begin: None,
             facts: Facts::default(),
+            entries: Vec::new(),
             answer: None,
             stray: VecDeque::new(),
         }
@@ -204,7 +218,8 @@ impl Reader {
         };
         let ssh_address = begin.split_ascii_whitespace().nth(2).and_then(|word| word.parse().ok());
         let ssh_address = ssh_address.map(|ip: IpAddr| ip.to_canonical());
-        Ok(Some(Reply { facts: self.facts.clone(), ssh_address, answer: parse_answer(line)? }))
+        let (facts, entries) = (self.facts.clone(), self.entries.clone());
+        Ok(Some(Reply { facts, entries, ssh_address, answer: parse_answer(line)? }))
     }
 
     fn end_line(&mut self) -> Result<(), Refusal> {
@@ -228,6 +243,7 @@ impl Reader {
             && let Some(rest) = after_nonce(rest, &self.nonce)
         {
             let fact = FACTS.into_iter().find(|fact| *fact == word);
+            let entry = ENTRIES.into_iter().find(|entry| *entry == word);
             return match (word, &self.begin) {
                 ("BEGIN", None) => {
                     self.stray.clear();
@@ -236,9 +252,15 @@ impl Reader {
                 }
                 ("BEGIN", Some(begin)) if begin == rest => Ok(()),
                 ("BEGIN", Some(_)) | (_, None) => Err(Refusal::Contradiction),
-                (_, Some(_)) => match fact {
-                    Some(fact) => self.facts.take(fact, rest),
-                    None => self.take_answer(line),
+                (_, Some(_)) => match (fact, entry) {
+                    (Some(fact), _) => self.facts.take(fact, rest),
+                    (None, Some(entry)) => {
+                        if self.entries.len() < ENTRIES_MAX {
+                            self.entries.push((entry, rest.to_owned()));
+                        }
+                        Ok(())
+                    }
+                    (None, None) => self.take_answer(line),
                 },
             };
         }
@@ -288,6 +310,8 @@ fn parse_answer(line: &str) -> Result<Answer, Refusal> {
     let mut words = line.splitn(4, ' ').skip(1);
     let (version, rest) = (words.next(), words.nth(1).unwrap_or_default());
     match version {
+        Some("LISTED") => Ok(Answer::Listed),
+        Some("NO") => Ok(Answer::Denied(rest.to_owned())),
         Some("NONE") => Ok(Answer::Missing { path: rest.to_owned() }),
         Some(version @ ("0" | "1")) => {
             let mut words = rest.split(' ');
@@ -349,9 +373,9 @@ mod tests {
             let outcome = match read(text, piece) {
                 Err(refusal) => format!("{refusal:?}"),
                 Ok(None) => "nothing".to_owned(),
-                Ok(Some(Reply { facts, ssh_address, answer })) => {
+                Ok(Some(Reply { facts, entries, ssh_address, answer })) => {
                     let said = |(word, text): &(&str, String)| format!(" {word}={text}");
-                    let said: String = facts.0.iter().map(said).collect();
+                    let said: String = facts.0.iter().chain(&entries).map(said).collect();
                     let at = ssh_address.map_or(String::new(), |ip| format!(" at {ip}"));
                     let answer = match answer {
                         Answer::Rove { port, wire: Wire::Mosh(_), addresses } => {
@@ -362,6 +386,8 @@ mod tests {
                         }
                         Answer::Stock { port, .. } => format!("stock {port}{at}"),
                         Answer::Missing { path } => format!("missing in {path}"),
+                        Answer::Listed => "listed".to_owned(),
+                        Answer::Denied(why) => format!("denied: {why}"),
                     };
                     answer + &said
                 }
@@ -409,6 +435,13 @@ mod tests {
                 "missing in /bin HOST=Linux x86_64",
             ),
             ("ROVE BEGIN @\nROVE HOST @ Linux\n".to_owned(), "nothing"),
+            (
+                "ROVE BEGIN @\nROVE AT @ build7 ab 9\nROVE SESSION @ 1 a\nROVE SESSION @ 1 b\n\
+                 ROVE LISTED @ 2\n"
+                    .to_owned(),
+                "listed AT=build7 ab 9 SESSION=1 a SESSION=1 b",
+            ),
+            ("ROVE BEGIN @\nROVE NO @ unknown a 1 2\n".to_owned(), "denied: unknown a 1 2"),
             ("ROVE BEGIN @\n".to_owned(), "nothing"),
             ("ROVE 0 ffff 60001 %\nROVE BEGIN ffff\n".to_owned(), "nothing"),
             (format!("{here}{here}ROVE 0 @ 1 %\nROVE 0 @ 1 %\n"), "rove 1 at 10.0.0.2 []"),
@@ -422,6 +455,8 @@ mod tests {
         for (text, expected) in [
             ("ROVE BEGIN @\nROVE 0 @ 1 %\nROVE 0 @ 2 %\n", "Contradiction"),
             ("ROVE BEGIN @\nROVE 0 @ 1 %\nROVE NONE @ /bin\n", "Contradiction"),
+            ("ROVE BEGIN @\nROVE NO @ none\nROVE LISTED @ 0\n", "Contradiction"),
+            ("ROVE SESSION @ 1 a\nROVE BEGIN @\n", "Contradiction"),
             ("ROVE BEGIN @\nROVE 0 @ 1 %\nMOSH CONNECT 1 %\n", "Contradiction"),
             ("ROVE BEGIN @\nMOSH CONNECT 1 %\nMOSH CONNECT 2 %\n", "Contradiction"),
             ("ROVE BEGIN @ 1 2 3 4\nROVE BEGIN @ 1 2 4 4\n", "Contradiction"),

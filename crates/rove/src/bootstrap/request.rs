@@ -131,6 +131,23 @@ impl CostProfile {
     }
 }
 
+/// Which session is wanted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Goal {
+    /// Any new one.
+    #[default]
+    Any,
+    /// A new one with a name. It takes a rove there.
+    Named {
+        /// The name.
+        name: String,
+        /// One of that name that is there already will do.
+        joins: bool,
+    },
+    /// None: a question about those that are there, by these words of `rove server`. It takes a rove there.
+    Ask(String),
+}
+
 /// The order to the remote command.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -154,6 +171,10 @@ pub struct Request {
     pub agent: bool,
     /// The price of its datagrams.
     pub tariff: CostProfile,
+    /// Which session.
+    pub goal: Goal,
+    /// How the user calls the host, for hints there.
+    pub host: String,
     /// The command to run instead of a login shell: one word is a line for the user's shell, as
     /// with ssh; several are a program and its arguments, as with mosh.
     pub command: Vec<OsString>,
@@ -178,7 +199,7 @@ impl Request {
         match &self.server {
             Server::Found => {
                 let rove = self.rove_words(r#""$@""#);
-                let (locale, stock) = (self.stock_locale(), self.stock_words(r#""$@""#));
+                let stock = self.stock_script();
                 let _ = write!(
                     script,
                     "if r=$(command -v rove); then \
@@ -187,8 +208,7 @@ impl Request {
                      echo \"ROVE BROKEN {nonce} $r\"; \
                      v=$(echo \"$v\" | head -n 1 | cut -c 1-200); \
                      echo \"ROVE BECAUSE {nonce} $v\"; fi; \
-                     if command -v mosh-server >/dev/null; then {locale}\
-                     exec mosh-server {stock} 2>&1; fi; \
+                     {stock}\
                      echo \"ROVE HOST {nonce} $(uname -sm)\"; \
                      echo \"ROVE NONE {nonce} $PATH\""
                 );
@@ -205,11 +225,35 @@ impl Request {
         sh(&script, &words)
     }
 
+    /// Runs mosh-server, if that is there and will do.
+    fn stock_script(&self) -> String {
+        if self.goal != Goal::Any {
+            return String::new();
+        }
+        let (locale, stock) = (self.stock_locale(), self.stock_words(r#""$@""#));
+        format!(
+            "if command -v mosh-server >/dev/null; then {locale}exec mosh-server {stock} 2>&1; fi; "
+        )
+    }
+
     /// The words after `rove server`; `command` is the user's command as `sh` writes it.
     fn rove_words(&self, command: &str) -> String {
         let mut words = format!("--nonce={}", self.nonce);
         if let Some(key) = &self.key {
             let _ = write!(words, " --key={key}");
+        }
+        match &self.goal {
+            Goal::Any => {}
+            Goal::Ask(question) => return format!("{words} {question}"),
+            Goal::Named { name, joins } => {
+                let joins = if *joins { " --or-attach" } else { "" };
+                let _ = write!(words, " --session={name}{joins}");
+            }
+        }
+        if self.purpose == Purpose::Shell {
+            // A server that does not know the word goes by it.
+            let host = if is_plain_host(&self.host) { self.host.as_str() } else { "" };
+            let _ = write!(words, " -@ host={host}");
         }
         if self.purpose == Purpose::Streams {
             words.push_str(" --streams");
@@ -318,6 +362,12 @@ pub(crate) fn program_line(words: &[OsString]) -> OsString {
     }
     let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
     format!("exec {}", sh(&format!("{DECODE}exec \"$@\""), &words)).into()
+}
+
+/// Whether a host's name can stand in a line for any shell.
+fn is_plain_host(host: &str) -> bool {
+    let is_plain = |octet: u8| octet.is_ascii_alphanumeric() || b"_.-@:".contains(&octet);
+    host.len() <= 255 && host.bytes().all(is_plain)
 }
 
 /// Whether a word can be a locale's name; other words might need quoting.

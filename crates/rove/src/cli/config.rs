@@ -46,6 +46,8 @@ pub struct HostConfig {
     pub(super) title_prefix: Option<bool>,
     /// Whether to ask about copying a server to a host without one.
     pub(super) install: Option<bool>,
+    /// Whether closing the window leaves a session that can go on.
+    pub(super) detaches: Option<bool>,
 }
 
 /// The whole file.
@@ -138,6 +140,11 @@ impl HostConfig {
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
             "install" => first(&mut self.install, yes_or_no()?),
+            "onclose" => match word.to_ascii_lowercase().as_str() {
+                "detach" => first(&mut self.detaches, true),
+                "end" => first(&mut self.detaches, false),
+                _ => return Err(bad("detach or end is taken")),
+            },
             _ => first(&mut self.title_prefix, yes_or_no()?),
         }
         Ok(())
@@ -155,6 +162,7 @@ impl HostConfig {
             clipboard,
             title_prefix,
             install,
+            detaches,
         } = later;
         self.predict = self.predict.or(*predict);
         self.escape = self.escape.or(*escape);
@@ -165,12 +173,22 @@ impl HostConfig {
         self.clipboard = self.clipboard.or(*clipboard);
         self.title_prefix = self.title_prefix.or(*title_prefix);
         self.install = self.install.or(*install);
+        self.detaches = self.detaches.or(*detaches);
     }
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 8] =
-    ["Predict", "EscapeKey", "Metered", "Native", "UdpPort", "Clipboard", "TitlePrefix", "Install"];
+const NAMES: [&str; 9] = [
+    "Predict",
+    "EscapeKey",
+    "Metered",
+    "Native",
+    "UdpPort",
+    "Clipboard",
+    "TitlePrefix",
+    "Install",
+    "OnClose",
+];
 
 impl Config {
     /// Reads a file's text.
@@ -352,7 +370,8 @@ mod tests {
     fn all_settings() {
         let text = "  # mine\r\n\nPredict always\r\nESCAPEKEY=^x\nMetered = yes\nNative\tno # so\n\
             Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
-            Install no";
+            Install no
+            OnClose detach";
         let expected = HostConfig {
             predict: Some(Display::Always),
             escape: Some(Escape::Key(0x18)),
@@ -363,6 +382,7 @@ mod tests {
             clipboard: Some(false),
             title_prefix: Some(false),
             install: Some(false),
+            detaches: Some(true),
         };
         assert_eq!(of(text, "h"), expected);
         assert_eq!(of("", "h"), HostConfig::default());

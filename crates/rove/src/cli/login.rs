@@ -7,7 +7,7 @@ use rove_session::Peer;
 use rove_session::client::Cause;
 
 use crate::bootstrap::nonce::Nonce;
-use crate::bootstrap::{CostProfile, Purpose, Request, Server};
+use crate::bootstrap::{CostProfile, Goal, Purpose, Request, Server};
 use crate::cli::config::HostConfig;
 use crate::cli::environment::{locale, variable_os};
 use crate::cli::values::split_words;
@@ -15,6 +15,7 @@ use crate::cli::words::{ServerArgs, SshArgs};
 use crate::client::Ended;
 use crate::failure::Failure;
 use crate::os;
+use crate::quoted::quoted;
 use crate::seen_hosts::Hosts;
 use crate::ssh::{Login, Via};
 
@@ -82,7 +83,20 @@ pub(crate) fn login(
             purpose: Purpose::Shell,
             agent: false,
             tariff: CostProfile::Flat,
+            goal: Goal::Any,
+            host: host.to_owned(),
             command: Vec::new(),
         },
     })
+}
+
+/// The same on this machine, by this very program.
+pub(super) fn here(mut login: Login) -> Result<Login, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("cannot find this program: {error}"), ""))?;
+    login.via = Via::Local;
+    let program = quoted([program.as_os_str()]);
+    login.request.server = Server::Rove(format!("{program} server").into());
+    login.hosts = None;
+    Ok(login)
 }

@@ -109,6 +109,7 @@ fn settings() -> Result<Settings, MoshClientError> {
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
         tariff: CostProfile::Flat,
+        detaches_on_close: false,
     })
 }
 

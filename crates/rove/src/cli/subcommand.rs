@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use crate::cli::again::{moved, moved_all};
 use crate::cli::order::{Given, Ordered, first_word};
 use crate::cli::words::RoveArgs;
-use crate::cli::{copy, exec, install};
+use crate::cli::{attach, copy, exec, install, sessions};
 use crate::failure::Failure;
 use crate::quoted::quoted;
 
@@ -19,15 +19,23 @@ pub(crate) enum Subcommand {
     Copy,
     Exec,
     Install,
+    List,
+    Attach,
+    New,
+    Kill,
     Help,
 }
 
 impl Subcommand {
-    const ALL: [Subcommand; 5] = [
+    const ALL: [Subcommand; 9] = [
         Subcommand::Server,
         Subcommand::Copy,
         Subcommand::Exec,
         Subcommand::Install,
+        Subcommand::List,
+        Subcommand::Attach,
+        Subcommand::New,
+        Subcommand::Kill,
         Subcommand::Help,
     ];
 
@@ -37,6 +45,10 @@ impl Subcommand {
             Subcommand::Copy => "cp",
             Subcommand::Exec => "exec",
             Subcommand::Install => "install",
+            Subcommand::List => "ls",
+            Subcommand::Attach => "attach",
+            Subcommand::New => "new",
+            Subcommand::Kill => "kill",
             Subcommand::Help => "help",
         }
     }
@@ -48,6 +60,10 @@ impl Subcommand {
             Subcommand::Copy => Some(copy::command()),
             Subcommand::Exec => Some(exec::command()),
             Subcommand::Install => Some(install::command()),
+            Subcommand::List => Some(sessions::ls_command()),
+            Subcommand::Attach => Some(attach::command()),
+            Subcommand::New => Some(attach::new_command()),
+            Subcommand::Kill => Some(sessions::kill_command()),
         }
     }
 

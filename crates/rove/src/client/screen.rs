@@ -6,8 +6,8 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rove_session::Client;
-use rove_session::client::{Event, Exit};
+use rove_session::client::{Cause, Event, Exit};
+use rove_session::{Client, SessionInfo};
 use rove_ssp::{Machine, Reject, Session, Time};
 use rove_streams::clock;
 use rove_term::Size;
@@ -114,6 +114,11 @@ impl<'a> Screen<'a> {
         Ok(exit)
     }
 
+    /// What the server last said of the session.
+    pub(super) fn session_info(&self) -> Option<SessionInfo> {
+        self.client.view().session().cloned()
+    }
+
     /// Closes the streams. Returns the failure that ended the session early, the signal that asked for the end,
     /// and how many datagrams did not decrypt.
     pub(super) fn end(self) -> (Option<String>, Option<Signal>, u64) {
@@ -177,7 +182,10 @@ impl<'a> Screen<'a> {
                 self.trace.step(format_args!("signal {} came", signal.as_raw()));
                 // A terminal that goes away says so twice; twice is how a user insists.
                 let told = signal == Signal::HUP && self.keys_ended;
-                if self.signal.replace(signal).is_some() || !told {
+                let is_first = self.signal.replace(signal).is_none();
+                if is_first && signal == Signal::HUP && !told {
+                    self.client.handle_hangup(now, Cause::Signal);
+                } else if !is_first || !told {
                     self.client.handle_signal(now);
                 }
             }

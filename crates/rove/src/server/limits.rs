@@ -10,6 +10,8 @@ pub(super) struct Limits {
     pub unclaimed: Duration,
     /// From the client's newest state; then the session shuts down. `None`: it waits for ever.
     pub network: Option<Duration>,
+    /// From the last client's last datagram; then the session ends. `None`: what `shell/orphan.rs` says.
+    pub orphan: Option<Duration>,
     /// Silence after which SIGUSR1 ends the session; `None`: it always does.
     pub signal: Option<Duration>,
 }

@@ -13,6 +13,7 @@ use rustix::fs::Access;
 
 use crate::os::account::Account;
 use crate::server::options::{Greeting, Options};
+use crate::sessions::name::SessionId;
 
 /// A set of environment variables.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -42,6 +43,8 @@ pub(super) struct Login {
     pub command: Command,
     /// What the screen shows before the program's first output, as it stands in the files.
     pub motd: Vec<u8>,
+    /// Nothing of our own is to be shown: a command runs, or the user wants no messages.
+    pub is_silent: bool,
 }
 
 /// The surroundings of a session's programs: the user's environment, home and shell.
@@ -91,6 +94,13 @@ impl Surroundings {
         &self.home
     }
 
+    /// Tells programs which session they are in.
+    pub(super) fn set_session(&mut self, id: SessionId) {
+        for environment in [&mut self.environment, &mut self.plain] {
+            environment.set("ROVE_SESSION", id.to_string());
+        }
+    }
+
     /// Tells programs where the user's agent is.
     pub(super) fn set_agent(&mut self, socket: &Path) {
         for environment in [&mut self.environment, &mut self.plain] {
@@ -117,10 +127,11 @@ impl Surroundings {
 /// Prepares what `options` ask for.
 pub(super) fn prepare(options: &Options, surroundings: &Surroundings) -> Login {
     let Surroundings { environment, home, shell, .. } = surroundings;
-    let motd = if options.command.is_empty() { motd(home, &MOTD_FILES) } else { Vec::new() };
+    let is_silent = !options.command.is_empty() || home.join(HUSHLOGIN).exists();
+    let motd = if is_silent { Vec::new() } else { motd(&MOTD_FILES) };
     let mut command = program(options, shell);
     command.env_clear().envs(&environment.0).current_dir(home);
-    Login { command, motd }
+    Login { command, motd, is_silent }
 }
 
 /// The home directory if it can be entered, else the root directory.
@@ -188,8 +199,9 @@ fn environment(
     environment
 }
 
-/// Variables that describe another terminal than the program's.
-const FOREIGN: [&str; 7] = ["STY", "WINDOW", "TMUX", "TMUX_PANE", "COLUMNS", "LINES", "TERMCAP"];
+/// Variables that describe another terminal than the program's, or another session.
+const FOREIGN: [&str; 8] =
+    ["STY", "WINDOW", "TMUX", "TMUX_PANE", "COLUMNS", "LINES", "TERMCAP", "ROVE_SESSION"];
 
 /// The environment with a UTF-8 locale: as inherited if that has one, else with the client's locale if
 /// this machine has it, else with C.UTF-8. Locale variables that name locales which this machine lacks
@@ -234,12 +246,12 @@ fn names_locale(variable: &OsStr) -> bool {
     variable == "LANG" || variable.as_bytes().starts_with(b"LC_")
 }
 
-/// The administrators' message at login, unless the user has asked for silence.
-fn motd(home: &Path, files: &[&str]) -> Vec<u8> {
+/// With this file in their home the user asks for silence at login.
+const HUSHLOGIN: &str = ".hushlogin";
+
+/// The administrators' message at login.
+fn motd(files: &[&str]) -> Vec<u8> {
     let mut text = Vec::new();
-    if home.join(".hushlogin").exists() {
-        return text;
-    }
     for file in files {
         if let Ok(file) = File::open(file) {
             // A file that cannot be read to its end is shown as far as it goes.
@@ -403,10 +415,15 @@ mod tests {
         std::fs::create_dir_all(&home).unwrap();
         let file = home.join("motd");
         std::fs::write(&file, "hello\n").unwrap();
-        let files = [file.to_str().unwrap(), "/no/such/file"];
-        assert_eq!(motd(&home, &files), b"hello\n");
-        std::fs::write(home.join(".hushlogin"), "").unwrap();
-        assert_eq!(motd(&home, &files), b"");
+        assert_eq!(motd(&[file.to_str().unwrap(), "/no/such/file"]), b"hello\n");
+        let silent = |line| {
+            let options = options(Program::Rove, line);
+            let inherited = environment_of(&[("HOME", home.to_str().unwrap())]);
+            prepare(&options, &Surroundings::of(&options, &inherited, None, codeset)).is_silent
+        };
+        assert!(!silent("--nonce=x") && silent("--nonce=x -- ls"));
+        std::fs::write(home.join(HUSHLOGIN), "").unwrap();
+        assert!(silent("--nonce=x"));
         std::fs::remove_dir_all(&home).unwrap();
     }
 }

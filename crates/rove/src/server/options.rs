@@ -2,6 +2,7 @@
 //! rove's own client adds. It knows nothing of the environment or the network.
 
 mod error;
+mod sessions;
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -16,6 +17,7 @@ use crate::server::program::Program;
 use error::NONCE_BYTES_MAX;
 
 pub(super) use error::OptionError;
+pub(super) use sessions::{Aim, Ask, SessionWords};
 
 /// What a command line asks for.
 #[derive(Debug, Eq, PartialEq)]
@@ -26,6 +28,8 @@ pub enum Request {
     Version,
     /// A session.
     Serve(Options),
+    /// Something of sessions that are there.
+    Ask(Ask),
 }
 
 /// How a session is to be served.
@@ -51,6 +55,8 @@ pub struct Options {
     pub agent: Agent,
     /// The price of its datagrams (`--metered`).
     pub tariff: CostProfile,
+    /// What becomes of the session when its client is gone.
+    pub session: SessionWords,
     /// The command to run; empty means the login shell.
     pub command: Vec<OsString>,
     /// Errors in the words that stop nothing (stock continues after an unknown option).
@@ -127,6 +133,9 @@ pub fn parse(program: Program, words: &[OsString]) -> Result<Request, OptionErro
             _ => {}
         }
     }
+    if program == Program::Rove && own.iter().any(|word| sessions::is_mode(word)) {
+        return sessions::parse(own).map(Request::Ask);
+    }
     match (program, words.split_first()) {
         (_, Some((new, words))) if new == "new" => parse_options(Program::Mosh, words),
         (Program::Mosh, _) => parse_old_form(own),
@@ -195,6 +204,7 @@ impl Reader {
             purpose: Purpose::Shell,
             agent: Agent::Absent,
             tariff: CostProfile::Flat,
+            session: SessionWords::default(),
             command: Vec::new(),
             complaints: Vec::new(),
         };
@@ -214,7 +224,7 @@ impl Reader {
                 } else if let Some(key) = word.strip_prefix(b"--key=") {
                     self.set_key(key)?;
                 } else {
-                    return Ok(false);
+                    return self.options.session.take_word(word);
                 }
             }
         }
@@ -256,7 +266,7 @@ impl Reader {
             b'c' => self.set_colors(&value.to_string_lossy())?,
             b'l' => self.options.locale.extend(assignment(value)),
             // `-@`: swallowed as stock does, so that a client can leave a word for those who know it.
-            _ => {}
+            _ => self.options.session.take_hint(value),
         }
         Ok(())
     }
@@ -288,8 +298,7 @@ impl Reader {
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), OptionError> {
-        let key = str::from_utf8(key).ok().and_then(PublicKeyOctets::from_base64);
-        self.key = Some(key.ok_or(OptionError::BadKey)?);
+        self.key = Some(sessions::public_key(key)?);
         Ok(())
     }
 

@@ -4,17 +4,21 @@
 //! session nothing.
 
 mod life;
+mod lifetime;
+mod orphan;
+mod requests;
 mod typing;
 
 use std::fmt::{self, Display};
 use std::io;
+use std::net::SocketAddr;
 use std::process::{Child, ExitStatus};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rove_session::Peer;
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
-use rove_ssp::{Machine, Session, Time, Timing, Wire};
+use rove_session::{Peer, Viewer, ViewerId};
+use rove_ssp::{ConnId, Machine, Session, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
 use rustix::process::Signal;
 use tokio::io::Interest;
@@ -30,6 +34,7 @@ use crate::os::clock::Clock;
 use crate::os::process::CoreLimit;
 use crate::os::pty::Pty;
 use crate::os::signals::Signals;
+use crate::server::control::Control;
 use crate::server::input::PendingInput;
 use crate::server::limits::{GOODBYES, Limits, in_runtime};
 use crate::server::line_poll::LinePoller;
@@ -37,13 +42,20 @@ use crate::server::login::Login;
 use crate::server::options::Streams;
 use crate::server::output::ReadAhead;
 use crate::server::records::{Presence, Records};
+use crate::server::shell::lifetime::Lifetime;
 use crate::server::streams::StreamService;
+use crate::sessions::directory::{Claim, Places};
+use crate::sessions::line::Kind;
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
 pub(super) struct Job {
     /// What to run.
     pub login: Login,
+    /// Where clients are heard.
+    pub bound: SocketAddr,
+    /// Where the session is found once its client is gone; `None`: it ends with that.
+    pub kept: Option<Kept>,
     /// The expected client.
     pub peer: Peer,
     /// The price of datagrams.
@@ -62,6 +74,21 @@ pub(super) struct Job {
     pub cores: CoreLimit,
     /// Streams beside the shell, if its client wants any.
     pub beside: StreamService,
+}
+
+/// A session that outlives its clients.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Its control socket.
+    pub place: Claim,
+    /// Where that is.
+    pub places: Places,
+    /// What it is begun for.
+    pub kind: Kind,
+    /// Its first client is told of it.
+    pub is_told: bool,
+    /// The first client's connection id, on the wire that has them.
+    pub conn: Option<ConnId>,
 }
 
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
@@ -99,6 +126,12 @@ struct Shell {
     streams: Streams,
     cores: CoreLimit,
     beside: StreamService,
+    bound: SocketAddr,
+    /// `None`: the session ends with its client.
+    control: Option<Control>,
+    life: Lifetime,
+    /// The connection ids of clients.
+    conns: Vec<(ViewerId, ConnId)>,
     /// The session's end has started.
     closing: bool,
     /// It is over.
@@ -145,7 +178,20 @@ impl Shell {
         records.show(Presence::Detached);
         let mut session = Server::new(now, config);
         session.set_checksums(job.checksums);
+        let mut life = Lifetime::new(now, Kind::Shell, &job.login.command);
+        let (mut control, mut conns) = (None, Vec::new());
+        if let Some(Kept { place, places, kind, is_told, conn }) = job.kept {
+            let kept = Control::new(place, places)?;
+            session.keep(kept.name().as_str(), is_told);
+            life.kind = kind;
+            conns.extend(conn.map(|conn| (ViewerId::from(0), conn)));
+            control = Some(kept);
+        }
         Ok(Shell {
+            bound: job.bound,
+            control,
+            life,
+            conns,
             signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1, Signal::CHILD])?,
             session,
             output: ReadAhead::new(&pty)?,
@@ -181,6 +227,7 @@ impl Shell {
         let octets = self.output.next();
         if !octets.is_empty() {
             self.watch.stir(now);
+            self.life.used(now);
             let taken = self.session.handle_output_part(now, octets);
             self.output.took(taken);
         }
@@ -227,6 +274,7 @@ impl Shell {
                 other => self.note(&format_args!("not understood: {other:?}")),
             }
         }
+        self.watch_departures(now);
         // The size that comes with the first contact is in force before the program looks.
         if contact {
             self.start_program(now);
@@ -253,7 +301,8 @@ impl Shell {
             self.ended |= self.closing || self.session.peer().is_none();
             self.close(now);
         }
-        let silence = self.session.endpoint().last_new_state().map(|last| now.since(last));
+        let last = self.session.viewers().filter_map(|it| it.endpoint().last_new_state()).max();
+        let silence = last.map(|last| now.since(last));
         if came.contains(&Signal::USR1) && self.limits.obey_signal(silence) {
             self.note(&"told to end by SIGUSR1");
             self.ended |= self.session.peer().is_none();
@@ -271,12 +320,25 @@ impl Shell {
 
     /// Keeps the login record.
     fn watch_client(&mut self, now: Time) {
-        let endpoint = self.session.endpoint();
-        if let (Some(heard), Some(peer)) = (endpoint.last_heard(), endpoint.peer()) {
-            let lately = now < heard + ATTACHED;
-            let presence = if lately { Presence::Attached(peer.ip()) } else { Presence::Detached };
-            self.records.show(presence);
+        let presence = match self.newest_client() {
+            Some((heard, peer)) if now < heard + ATTACHED => Presence::Attached(peer.ip()),
+            Some(_) => Presence::Detached,
+            None if self.control.is_some() => Presence::Detached,
+            None => return,
+        };
+        let is_there = matches!(presence, Presence::Attached(_));
+        let was_there = std::mem::replace(&mut self.life.is_there, is_there);
+        if is_there && !was_there {
+            self.restore_control();
         }
+        self.records.show(presence);
+    }
+
+    /// When the client that was heard last was heard, and where.
+    fn newest_client(&self) -> Option<(Time, SocketAddr)> {
+        let clients = self.session.viewers().map(Viewer::endpoint);
+        let heard = clients.filter_map(|client| Some((client.last_heard()?, client.peer()?)));
+        heard.max_by_key(|(heard, _)| *heard)
     }
 
     /// Reports an event to a person who asked for it (`-v`).
@@ -292,6 +354,9 @@ impl End for Shell {
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut ready = self.signals.gather(cx);
+        if let Some(control) = &mut self.control {
+            ready |= control.poll_ready(cx).is_ready();
+        }
         // A terminal that hung up would be ready for ever.
         if !self.hung_up {
             ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();
@@ -331,6 +396,8 @@ impl End for Shell {
         self.obey_signals(now);
         self.watch_program(now);
         self.watch_client(now);
+        self.watch_lifetime(now);
+        self.answer_requests(now);
         self.type_input(now);
         Ok(())
     }
@@ -346,8 +413,11 @@ impl End for Shell {
     }
 
     fn deadline(&self, now: Time) -> Option<Time> {
-        let attached = self.session.endpoint().last_heard().map(|heard| heard + ATTACHED);
-        let ours = [self.last_output_by(), self.look_by(), attached.filter(|&at| at > now)];
+        let attached = self.newest_client().map(|(heard, _)| heard + ATTACHED);
+        let asker = self.control.as_ref().and_then(Control::deadline);
+        let lifetime = self.life.due();
+        let attached = attached.filter(|&at| at > now);
+        let ours = [self.last_output_by(), self.look_by(), attached, asker, lifetime];
         ours.into_iter().chain([self.session.poll_timeout()]).flatten().min()
     }
 }

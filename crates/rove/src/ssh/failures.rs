@@ -10,7 +10,7 @@ use rove_session::Peer;
 use rove_streams::clock;
 use tokio::task::JoinHandle;
 
-use crate::bootstrap::{Facts, Reader, Refusal};
+use crate::bootstrap::{Facts, Goal, Reader, Refusal};
 use crate::failure::Failure;
 use crate::printable::printable;
 use crate::quoted::quoted;
@@ -77,6 +77,9 @@ impl Login {
 
     pub(crate) fn missing(&self, path: &str, facts: &Facts) -> Failure {
         let host = &self.host;
+        if self.request.goal != Goal::Any {
+            return self.no_sessions(facts);
+        }
         if let Some(instead) = self.instead {
             return self.no_rove(instead, facts);
         }
@@ -150,6 +153,10 @@ impl Login {
             Some(code) => format!("ended with status {code}"),
             None => "was killed by a signal".to_owned(),
         });
+        if let (true, Some(version)) = (self.request.goal != Goal::Any, reader.facts().get("FOUND"))
+        {
+            return self.too_old(version);
+        }
         if reader.begun() {
             let next = format!(
                 "Try the server by hand: {} {}, or name it with --server=COMMAND.",

@@ -39,6 +39,12 @@ pub enum OptionError {
          for a mosh client say `rove server new`"
     )]
     NonceMissing,
+    /// Not a session's name, for this reason.
+    #[error("{0:?} names no session: {1}")]
+    BadName(String, &'static str),
+    /// A word that cannot stand beside a question about sessions.
+    #[error("{0}: not a word about sessions")]
+    NotAboutSessions(String),
     #[error("--streams needs --key: streams run beside the native wire")]
     StreamsWithoutKey,
 }

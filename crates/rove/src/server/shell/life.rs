@@ -27,7 +27,7 @@ impl Shell {
                 return;
             }
         };
-        let Login { command, motd } = *login;
+        let Login { command, motd, .. } = *login;
         self.show(now, &motd);
         let name = command.get_program().to_string_lossy().into_owned();
         match self.pty.get_ref().start(command, self.cores) {
@@ -77,6 +77,7 @@ impl Shell {
         if !self.closing {
             self.closing = true;
             self.session.child_exited(now, exit_code(status));
+            self.program_reported(now);
         }
     }
 

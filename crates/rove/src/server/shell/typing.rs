@@ -31,6 +31,7 @@ impl Shell {
             match written {
                 Ok(count) => {
                     self.typed.took(count);
+                    self.life.used(now);
                     self.watch.stir(now);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

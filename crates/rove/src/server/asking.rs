@@ -1,0 +1,240 @@
+//! The asking side on the host: what `rove server --list`, `--attach` and `--kill` do for a client, and the sessions
+//! that a login is told of. It goes from one control socket to the next, and passes on what they say.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::time::Duration;
+
+use rustix::event::Timespec;
+
+use crate::bootstrap::nonce::Nonce;
+use crate::os::clock::uptime;
+use crate::printable::printable;
+use crate::server::options::{Aim, Ask, Greeting, Options};
+use crate::server::secret::print;
+use crate::sessions::age::span;
+use crate::sessions::ask::{self, Entry};
+use crate::sessions::directory::Places;
+use crate::sessions::line::{Attach, Clients, Request, Session, State, Terms};
+use crate::sessions::name::{Name, SessionId};
+
+/// How long a killed session may take to be gone: its program has 5 s.
+const GONE_WAIT: Duration = Duration::from_secs(8);
+const GONE_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// Sessions that a login is told of, the ones used last.
+const TOLD_MAX: usize = 5;
+
+/// The longest command line that is told, in octets.
+const COMMAND_OCTETS_MAX: u64 = 1024;
+
+/// Answers on the standard output. A refusal is an answer, too.
+pub(super) fn answer(places: &Places, asked: Ask) -> io::Result<()> {
+    let Ask { nonce, aim } = asked;
+    let asking = Asking::new(places, nonce)?;
+    match aim {
+        Aim::List => asking.list(),
+        Aim::Attach { name, key, from, terms } => {
+            let attach = Attach { nonce: asking.nonce.clone(), key, from, terms };
+            asking.attach(name.as_ref(), attach)
+        }
+        Aim::Kill(name) => asking.kill(name.as_ref()),
+    }
+}
+
+/// A session that was to begin has a name that is taken: its client joins the other one if it wants that.
+pub(super) fn taken(places: &Places, name: &Name, options: &Options) {
+    let Greeting::Native { nonce, key } = &options.greeting else {
+        return super::log::note(&format_args!("there is a session {name} already"));
+    };
+    let asking = Asking::new(places, nonce.clone());
+    let told = asking.and_then(|asking| match options.session.joins {
+        true => {
+            let is_metered = options.tariff == crate::bootstrap::CostProfile::Metered;
+            let terms = Terms { is_metered, ..Terms::default() };
+            asking.attach(Some(name), Attach { nonce: nonce.clone(), key: *key, from: None, terms })
+        }
+        false => asking.refuse(format_args!("taken {name}")),
+    });
+    if let Err(error) = told {
+        super::log::note(&error);
+    }
+}
+
+/// The sessions that wait for their user, for a login on this machine, which its client calls `host`.
+pub(super) fn notice(places: &Places, own: Option<SessionId>, host: Option<&str>) -> String {
+    let (directories, _) = places.to_list();
+    let entries = directories.iter().flat_map(|directory| directory.entries());
+    let entries: Vec<Entry> = entries.filter(|entry| Some(entry.id) != own).collect();
+    let mut waiting = ask::list_within(&entries, ask::NOTICE_WAIT);
+    waiting.retain(|session| matches!(session.clients, Clients::Left(_) | Clients::Lost(_)));
+    waiting.sort_by_key(|session| session.used);
+    let Some(first) = waiting.first() else { return String::new() };
+    let told: Vec<String> = waiting.iter().take(TOLD_MAX).map(in_brief).collect();
+    let more = match waiting.len().saturating_sub(TOLD_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let own_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = host.filter(|host| !host.is_empty()).unwrap_or(&own_name);
+    let host = printable(host.as_bytes(), 255);
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    format!(
+        "rove: sessions of yours wait here: {}{more}. Back: rove attach {host}:{}\n",
+        told.join(", "),
+        first.name
+    )
+}
+
+fn in_brief(session: &Session) -> String {
+    let command = printable(&session.command, 40);
+    match session.state {
+        State::Ended(status) => format!("{} (ended with status {status})", session.name),
+        _ => format!("{} ({command}, {})", session.name, span(session.age)),
+    }
+}
+
+/// One conversation.
+struct Asking {
+    nonce: Nonce,
+    entries: Vec<Entry>,
+    /// Why there may be sessions that are not found.
+    denied: Vec<String>,
+}
+
+impl Asking {
+    /// Says first which machine this is.
+    fn new(places: &Places, nonce: Nonce) -> io::Result<Asking> {
+        let (directories, denied) = places.to_list();
+        let entries = directories.iter().flat_map(|directory| directory.entries()).collect();
+        let denied: Vec<String> = denied.iter().map(ToString::to_string).collect();
+        let asking = Asking { nonce, entries, denied };
+        let system = rustix::system::uname();
+        let name = printable(system.nodename().to_bytes(), 255).replace(' ', "?");
+        asking.say("AT", format_args!("{name} {} {}", machine(), uptime().as_secs()))?;
+        if let Some(why) = asking.denied.first() {
+            asking.say("SOCKET", printable(why.as_bytes(), 300))?;
+        }
+        Ok(asking)
+    }
+
+    fn say(&self, word: &str, text: impl Display) -> io::Result<()> {
+        print(&format!("ROVE {word} {} {text}\n", self.nonce))
+    }
+
+    fn refuse(&self, why: impl Display) -> io::Result<()> {
+        self.say("NO", why)
+    }
+
+    fn list(&self) -> io::Result<()> {
+        for session in ask::list(&self.entries) {
+            let line = session.to_string();
+            let rest = line.strip_prefix("SESSION ").unwrap_or_default();
+            self.say("SESSION", rest)?;
+            if let Some(words) = command_line(session.pid) {
+                self.say("COMMAND", format_args!("{} {words}", session.id))?;
+            }
+        }
+        self.say("LISTED", self.entries.len())
+    }
+
+    fn attach(&self, name: Option<&Name>, attach: Attach) -> io::Result<()> {
+        let entry = match name {
+            Some(name) => self.entries.iter().find(|entry| entry.name == *name),
+            None => self.favourite(attach.from),
+        };
+        let Some(entry) = entry else { return self.missing(name) };
+        if attach.from == Some(entry.id) {
+            return self.refuse(format_args!("inside {}", entry.name));
+        }
+        let start = format!("ROVE 1 {} ", self.nonce);
+        match ask::ask(&entry.path, &Request::Attach(attach)) {
+            Ok(line) if line.starts_with(&start) => print(&format!("{line}\n")),
+            Ok(line) => {
+                let why = line.strip_prefix("NO ").unwrap_or("it gives no answer that is known");
+                self.refuse(format_args!("said {} {}", entry.name, printable(why.as_bytes(), 200)))
+            }
+            Err(_) => self.refuse(format_args!("silent {}", entry.name)),
+        }
+    }
+
+    /// Of the sessions without a client the one that was used last; if all have one, of all.
+    fn favourite(&self, from: Option<SessionId>) -> Option<&Entry> {
+        let sessions = ask::list(&self.entries);
+        let others = sessions.iter().filter(|session| Some(session.id) != from);
+        let best = others.min_by_key(|session| (session.is_attached(), session.used));
+        // Where there is no other, it is said that this one is the user's own.
+        let id = best.map(|session| session.id).or(from)?;
+        self.entries.iter().find(|entry| entry.id == id)
+    }
+
+    /// There is no such session, or none at all.
+    fn missing(&self, name: Option<&Name>) -> io::Result<()> {
+        let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
+        match (names.is_empty(), name) {
+            (true, _) | (false, None) => self.refuse("none"),
+            (false, Some(name)) => self.refuse(format_args!("unknown {name} {}", names.join(" "))),
+        }
+    }
+
+    fn kill(&self, name: Option<&Name>) -> io::Result<()> {
+        let is_meant = |entry: &&Entry| name.is_none_or(|name| entry.name == *name);
+        let meant: Vec<&Entry> = self.entries.iter().filter(is_meant).collect();
+        if meant.is_empty() {
+            return self.missing(name);
+        }
+        let asked: Vec<_> =
+            meant.into_iter().map(|entry| (entry, ask::ask(&entry.path, &Request::Kill))).collect();
+        for (entry, answer) in asked {
+            match answer {
+                Ok(line) if line == "OK" && is_gone(entry) => self.say("KILLED", &entry.name)?,
+                Ok(line) => {
+                    let why = line.strip_prefix("NO ").unwrap_or("it has not ended in time");
+                    let why = printable(why.as_bytes(), 200);
+                    self.refuse(format_args!("said {} {why}", entry.name))?;
+                    return Ok(());
+                }
+                Err(_) => return self.refuse(format_args!("silent {}", entry.name)),
+            }
+        }
+        self.say("LISTED", self.entries.len())
+    }
+}
+
+/// Waits until a session is gone that was told to end. Returns whether it is.
+fn is_gone(entry: &Entry) -> bool {
+    let begin = uptime();
+    while uptime().saturating_sub(begin) < GONE_WAIT {
+        if !matches!(ask::is_alive(&entry.path), Ok(true)) {
+            return true;
+        }
+        let _ = rustix::event::poll(&mut [], Some(&GONE_LOOK));
+    }
+    false
+}
+
+/// A hash of this machine's identity (machine-id(5)), by which a client sees that a name leads elsewhere now.
+fn machine() -> String {
+    let mut id = String::new();
+    let file = File::open("/etc/machine-id").or_else(|_| File::open("/var/lib/dbus/machine-id"));
+    let _ = file.and_then(|file| file.take(64).read_to_string(&mut id));
+    let name = rustix::system::uname();
+    // Containers may have none.
+    let known =
+        if id.trim().is_empty() { name.nodename().to_bytes() } else { id.trim().as_bytes() };
+    let mut text = Vec::from(&b"rove machine "[..]);
+    let _ = text.write_all(known);
+    blake3::hash(&text).to_hex()[..16].to_owned()
+}
+
+/// The words with which a process of this user's was started.
+fn command_line(pid: u32) -> Option<String> {
+    let mut words = Vec::new();
+    let file = File::open(format!("/proc/{pid}/cmdline")).ok().filter(|_| pid > 0)?;
+    file.take(COMMAND_OCTETS_MAX).read_to_end(&mut words).ok()?;
+    let words = words.strip_suffix(b"\0").unwrap_or(&words);
+    let shown: Vec<u8> =
+        words.iter().map(|octet| if *octet == 0 { b' ' } else { *octet }).collect();
+    (!shown.is_empty()).then(|| crate::sessions::words::word(&shown))
+}

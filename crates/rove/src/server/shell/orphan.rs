@@ -1,0 +1,148 @@
+//! How long a session lasts that no client is heard of.
+
+use std::fs;
+use std::time::Duration;
+
+use rove_session::Viewer;
+use rove_session::server::PRESENT_FOR;
+use rove_ssp::Time;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{Running, Shell};
+use crate::sessions::line::Kind;
+
+/// How long an ended program's last screen, lines and status are kept for a client that is away.
+const ENDED_COMMAND_KEPT: Duration = Duration::from_secs(24 * 3600);
+const ENDED_SHELL_KEPT: Duration = Duration::from_secs(3600);
+
+/// How long a login shell without a name is kept whose client is lost and that has nothing to do.
+const IDLE_SHELL_KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// How often it is looked at after that.
+const IDLE_LOOK: Duration = Duration::from_secs(3600);
+
+/// How long a killed session's program may take to end.
+const HANGUP_WAIT: Duration = Duration::from_secs(5);
+
+impl Shell {
+    /// Since when no client has been heard; `None` while one is there.
+    pub(super) fn lonely_since(&self, now: Time) -> Option<Time> {
+        match self.newest_client() {
+            Some((heard, _)) if now < heard + PRESENT_FOR => None,
+            Some((heard, _)) => Some(self.life.left.map_or(heard, |left| left.max(heard))),
+            None => Some(self.life.left.unwrap_or(self.life.begun)),
+        }
+    }
+
+    /// Notes when a client has left.
+    pub(super) fn watch_departures(&mut self, now: Time) {
+        let heard = |viewer: &&Viewer| viewer.connection().has_contact();
+        let clients = self.session.viewers().filter(heard).count();
+        if clients < self.life.clients {
+            self.life.left = Some(now);
+        }
+        self.life.clients = clients;
+    }
+
+    /// Ends a session that has waited long enough, and what a killed one leaves.
+    pub(super) fn watch_lifetime(&mut self, now: Time) {
+        if self.control.is_none() {
+            return;
+        }
+        self.watch_departures(now);
+        let lonely = self.lonely_since(now);
+        let killed_by = self.life.killed.map(|killed| killed + HANGUP_WAIT);
+        if killed_by.is_some_and(|by| by <= now) && matches!(self.program, Running::Started(_)) {
+            self.signal_program(Signal::KILL);
+        }
+        let ends = lonely.and_then(|since| self.ends_at(now, since));
+        if ends.is_some_and(|ends| ends <= now) {
+            self.note(&"no client has been heard for as long as the session is kept");
+            self.give_up(now);
+        }
+        let by_kill = killed_by.filter(|by| *by > now);
+        // A client that falls silent is not heard of at some moment, which has to be looked at.
+        let silent = self.newest_client().map(|(heard, _)| heard + PRESENT_FOR);
+        let looks = [ends, by_kill, silent].into_iter().flatten();
+        self.life.due = looks.filter(|at| *at > now).min();
+    }
+
+    /// When a session ends of which no client has been heard since then.
+    fn ends_at(&self, now: Time, lonely: Time) -> Option<Time> {
+        let orphan = self.limits.orphan.map(|span| lonely + span);
+        let own = match (&self.program, self.life.kind) {
+            // It waits for its first client, and no longer than that is waited for.
+            (Running::Waiting(_), _) => None,
+            (Running::Reported, Kind::Command) => {
+                Some(lonely.max(self.life.used) + ENDED_COMMAND_KEPT)
+            }
+            (Running::Reported, Kind::Shell) => Some(lonely.max(self.life.used) + ENDED_SHELL_KEPT),
+            (_, Kind::Shell) if self.is_lost_shell() => {
+                let by = lonely + IDLE_SHELL_KEPT;
+                let is_busy = by <= now && self.has_children();
+                Some(if is_busy { now + IDLE_LOOK } else { by })
+            }
+            _ => None,
+        };
+        [orphan, own].into_iter().flatten().min()
+    }
+
+    /// Nobody gave the session a name, and its client did not leave it on purpose.
+    fn is_lost_shell(&self) -> bool {
+        let is_numbered = self.control.as_ref().is_some_and(|control| control.name().is_number());
+        is_numbered && self.session.viewers().next().is_some()
+    }
+
+    /// Whether the shell has started something that runs.
+    fn has_children(&self) -> bool {
+        let Running::Started(child) = &self.program else { return false };
+        let pid = child.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        // What cannot be seen may be there.
+        children.map_or(true, |children| !children.trim().is_empty())
+    }
+
+    /// Ends the session of which nobody can be told.
+    fn give_up(&mut self, now: Time) {
+        self.closing = true;
+        self.ended = true;
+        self.session.close(now);
+    }
+
+    /// The user wants the session's end: its program is hung up on, and killed if that does not help.
+    pub(super) fn kill(&mut self, now: Time) {
+        self.life.killed.get_or_insert(now);
+        match self.program {
+            Running::Started(_) => {
+                self.signal_program(Signal::HUP);
+                // What is stopped must go on to hear it.
+                self.signal_program(Signal::CONT);
+            }
+            Running::Waiting(_) => self.give_up(now),
+            Running::Ended { .. } => {}
+            Running::Reported => self.program_reported(now),
+        }
+    }
+
+    /// All has been told of a program that has ended. A session that was killed keeps nothing of it.
+    pub(super) fn program_reported(&mut self, now: Time) {
+        if self.life.killed.is_none() {
+            return;
+        }
+        match self.lonely_since(now) {
+            Some(_) => self.give_up(now),
+            None => self.session.close(now),
+        }
+    }
+
+    /// Signals the program that was started, and the one that the terminal's keys go to.
+    fn signal_program(&self, signal: Signal) {
+        let Running::Started(child) = &self.program else { return };
+        let leader = Pid::from_raw(child.id().cast_signed());
+        let foreground = self.pty.get_ref().foreground();
+        // One that has ended meanwhile needs no signal.
+        for group in [foreground.filter(|it| Some(*it) != leader), leader].into_iter().flatten() {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What the user's other processes ask of a session by its control socket.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use rove_session::Viewer;
+use rove_session::server::{Full, Joining, Others, PRESENT_FOR, Rights, SCREEN_RATE, VIEWERS_MAX};
+use rove_ssp::{Session as _, Time, Timing};
+
+use super::{Running, Shell};
+use crate::bootstrap::CostProfile;
+use crate::os;
+use crate::os::locked::within;
+use crate::server::control::{Asker, Control};
+use crate::server::limits::GOODBYES;
+use crate::server::options::Greeting;
+use crate::server::secret::{Secret, announcement};
+use crate::sessions::line::{Attach, Clients, Request, Session, State, refusal};
+
+/// The longest name of a program, in octets; the kernel's are shorter.
+const COMMAND_OCTETS_MAX: u64 = 64;
+
+impl Shell {
+    /// Answers all who have said what they want.
+    pub(super) fn answer_requests(&mut self, now: Time) {
+        while let Some((asker, request)) = self.control.as_mut().and_then(|it| it.take(now)) {
+            self.answer(now, asker, request);
+        }
+    }
+
+    /// A client has come, or come back. The session can be found from now on, if it could not.
+    pub(super) fn restore_control(&mut self) {
+        match self.control.as_mut().map(Control::restore) {
+            None | Some(Ok(false)) => {}
+            Some(Ok(true)) => self.note(&"the control socket was gone, and is made again"),
+            Some(Err(why)) => self.note(&format_args!("no control socket: {why}")),
+        }
+    }
+
+    fn answer(&mut self, now: Time, asker: Asker, request: Request) {
+        match request {
+            Request::List => {
+                if let Some(session) = self.describe(now) {
+                    asker.answer(&session.to_string());
+                }
+            }
+            Request::Attach(attach) => match self.attach(now, &attach) {
+                Ok(line) => asker.answer(line.trim_end()),
+                Err(why) => asker.answer(&refusal(why)),
+            },
+            Request::Kill => {
+                self.note(&"told to end by its user");
+                self.kill(now);
+                asker.answer("OK");
+            }
+        }
+    }
+
+    /// What the session is.
+    fn describe(&self, now: Time) -> Option<Session> {
+        let control = self.control.as_ref()?;
+        let seconds = |since: Time| now.since(since).as_secs();
+        let (pid, command) = self.foreground();
+        Some(Session {
+            name: control.name().clone(),
+            id: control.id(),
+            kind: self.life.kind,
+            age: seconds(self.life.begun),
+            used: seconds(self.life.used),
+            size: self.session.screen().size(),
+            state: match (&self.program, self.session.exit_status()) {
+                (_, Some(status)) => State::Ended(status),
+                (Running::Waiting(_), None) => State::Waiting,
+                _ => State::Running,
+            },
+            clients: self.clients(now),
+            pid,
+            command,
+        })
+    }
+
+    fn clients(&self, now: Time) -> Clients {
+        let there = self.session.viewers().filter(|viewer| viewer.was_heard(now, PRESENT_FOR));
+        let addresses = there.filter_map(|viewer| Some(viewer.endpoint().peer()?.ip()));
+        let addresses: Vec<_> = addresses.collect();
+        if !addresses.is_empty() {
+            return Clients::There(addresses);
+        }
+        let left = self.life.left.map(|left| Clients::Left(now.since(left).as_secs()));
+        let lost = self.newest_client().map(|(heard, _)| Clients::Lost(now.since(heard).as_secs()));
+        lost.or(left).unwrap_or(Clients::None)
+    }
+
+    /// The process that keys go to, and its program's name.
+    fn foreground(&self) -> (u32, Vec<u8>) {
+        let pid = match &self.program {
+            Running::Started(child) => {
+                let group = self.pty.get_ref().foreground();
+                group.map_or(child.id(), |group| group.as_raw_pid().unsigned_abs())
+            }
+            _ => 0,
+        };
+        let mut name = Vec::new();
+        if pid > 0
+            && let Ok(file) = File::open(format!("/proc/{pid}/comm"))
+        {
+            // What is gone meanwhile has no name any more.
+            let _ = file.take(COMMAND_OCTETS_MAX).read_to_end(&mut name);
+        }
+        let name = name.trim_ascii_end().to_vec();
+        (pid, if name.is_empty() { self.life.program.clone() } else { name })
+    }
+
+    /// Makes room for a client with keys of its own. Returns the line that it waits for.
+    fn attach(&mut self, now: Time, attach: &Attach) -> Result<String, String> {
+        let Attach { nonce, key, terms, .. } = attach;
+        if self.closing && self.session.exit_status().is_none() {
+            return Err("the session is ending".into());
+        }
+        let failed = |error: io::Error| format!("no keys to be had: {error}");
+        let mut secret = within(|| Secret::native(nonce, key)).map_err(failed)?;
+        while self.conns.iter().any(|(_, conn)| Some(*conn) == secret.conn()) {
+            secret = within(|| Secret::native(nonce, key)).map_err(failed)?;
+        }
+        let tariff = if terms.is_metered { CostProfile::Metered } else { CostProfile::Flat };
+        let seed = os::random().map_err(failed)?;
+        let joining = Joining {
+            wire: within(|| secret.wire()),
+            timing: Timing { final_acks: GOODBYES, ..tariff.timing() },
+            rights: if terms.views { Rights::Look } else { Rights::Type },
+            others: if terms.takes { Others::Leave } else { Others::Stay },
+            size_policy: terms.size,
+            fill: terms.fill,
+            screen_rate: Some(SCREEN_RATE),
+            seed: u64::from_ne_bytes(*seed),
+        };
+        let id = self
+            .session
+            .join(now, joining)
+            .map_err(|Full| format!("{VIEWERS_MAX} clients are attached"))?;
+        let is_there = |id| self.session.viewers().map(Viewer::id).any(|viewer| viewer == id);
+        self.conns.retain(|(id, _)| is_there(*id));
+        self.conns.extend(secret.conn().map(|conn| (id, conn)));
+        let greeting = Greeting::Native { nonce: nonce.clone(), key: *key };
+        self.note(&"another client may come");
+        Ok(announcement(&greeting, self.bound, &secret).to_string())
+    }
+}
