@@ -44,6 +44,16 @@ pub enum Rare {
     KeyPhase,
     /// An address that the peer had moved to proved itself.
     RoamProven,
+    /// A stream came into use.
+    ToStream,
+    /// UDP came into use in place of a stream.
+    ToUdp,
+    /// UDP was tried while a stream was in use.
+    UdpTry,
+    /// What went by UDP overtook what went by the stream before.
+    StreamOvertaken,
+    /// A stream ended in the middle of a session.
+    StreamCut,
     /// A datagram of parity was sent.
     Parity,
     /// Parity stood in for fragments that were lost.
@@ -82,7 +92,7 @@ pub enum Rare {
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 35] = [
+    pub const ALL: [Rare; 40] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
@@ -101,6 +111,11 @@ impl Rare {
         Rare::PortHop,
         Rare::KeyPhase,
         Rare::RoamProven,
+        Rare::ToStream,
+        Rare::ToUdp,
+        Rare::UdpTry,
+        Rare::StreamOvertaken,
+        Rare::StreamCut,
         Rare::Parity,
         Rare::FecRepair,
         Rare::MtuShrunk,
@@ -158,6 +173,10 @@ impl Counters {
         self.count(Rare::PortHop, stats.hops);
         self.count(Rare::KeyPhase, stats.key_phases);
         self.count(Rare::RoamProven, stats.addresses_proven);
+        self.count(Rare::ToStream, stats.to_stream);
+        self.count(Rare::ToUdp, stats.to_udp);
+        self.count(Rare::UdpTry, stats.udp_tries);
+        self.count(Rare::StreamOvertaken, stats.overtaken);
         self.count(Rare::Parity, stats.parity_sent);
         self.count(Rare::FecRepair, stats.repaired);
         self.count(Rare::MtuShrunk, stats.mtu_shrunk);

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use rove_ssp::{Machine, Time};
+use rove_ssp::{Machine, StreamId, Time};
 
 use crate::world::{Fault, Network, Node};
 
@@ -93,5 +93,13 @@ impl<P: Node, H: Node> Node for End<P, H> {
 
     fn heard(&mut self, now: Time, from: SocketAddr) {
         self.node().heard(now, from);
+    }
+
+    fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        self.node().stream_opened(now, stream);
+    }
+
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        self.node().stream_closed(now, stream);
     }
 }

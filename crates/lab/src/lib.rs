@@ -8,6 +8,7 @@
 mod address;
 mod attacker;
 mod bench;
+mod byte_stream;
 mod capture;
 mod cli;
 mod clock;
@@ -60,6 +61,7 @@ pub mod testing;
 mod trace_hash;
 mod trial;
 mod tty;
+mod ways;
 mod worker;
 mod world;
 mod xterm;

@@ -23,6 +23,7 @@ use crate::rng::{Chance, Rng};
 use crate::session::{Addresses, Branches, Usage};
 use crate::shell::Termios;
 use crate::tty::Answers;
+use crate::ways::Ways;
 use crate::world::Notice;
 
 /// The network, the machines, and the events that a session has to come through.
@@ -44,6 +45,8 @@ pub struct Scenario {
     pub(crate) severed: Vec<(Range<Time>, Family)>,
     pub(crate) death: Option<Death>,
     pub(crate) ending: Ending,
+    /// A stream beside UDP, between two roves on the native wire.
+    pub(crate) ways: Option<Ways>,
 }
 
 /// The end that closes the session.
@@ -71,7 +74,7 @@ impl fmt::Display for Scenario {
         write!(
             out,
             "{:?}, sent as {}, {} roams, {} + {} sleeps, server moves {:?}, severed {:?}, {:?}, \
-             {:?}, {:?}, up {:?}, down {:?}",
+             {:?}, {:?}, up {:?}, down {:?}, {:?}",
             self.kind,
             self.sender.name,
             self.roams.len(),
@@ -83,7 +86,8 @@ impl fmt::Display for Scenario {
             self.ending,
             self.usage,
             self.up,
-            self.down
+            self.down,
+            self.ways
         )
     }
 }
@@ -123,7 +127,12 @@ impl Scenario {
             (span, rng.pick(&[Family::V4, Family::V6]))
         };
         let roam = |rng: &mut Rng| (moment(rng), rng.pick(&[Notice::None, Notice::Given]));
+        // Chances of its own, so that sessions without a stream are what they would be without streams.
+        let mut beside = Rng::new(seed ^ BESIDE);
+        let has_stream = searches && beside.happens(Chance::percent(50));
+        let ways = has_stream.then(|| Ways::of(&mut beside, up.delay, &up.outages, BUSY));
         Scenario {
+            ways,
             seed: rng.next_u64(),
             kind: rng.pick(&Kind::ALL),
             size: rng.pick(&[Size::DEFAULT, Size::clamped(40, 132), Size::clamped(10, 30)]),
@@ -149,6 +158,10 @@ impl Scenario {
 
     /// Whether nothing in this span, or shortly before it, keeps datagrams from arriving for long.
     pub(crate) fn is_calm(&self, span: Range<Time>) -> bool {
+        // A way that is lost is missed for seconds, and each cut and flap loses one.
+        if self.ways.is_some() {
+            return false;
+        }
         let since = span.start - 20 * SECOND;
         let meets = |other: &Range<Time>| other.start < span.end && since < other.end;
         let holds = self.up.holds.iter().chain(&self.down.holds);
@@ -305,6 +318,9 @@ pub const BUSY: Duration = Duration::from_secs(165);
 /// When a network becomes hostile. Before that the ends meet: a client that never hears its server gives up
 /// after 15 s (`mosh-protocol.md` §4.4), which is another test.
 pub(crate) const CALM: Time = Time::from_millis(5_000);
+
+/// Makes the stream of chances that only sessions with a stream use.
+const BESIDE: u64 = 0x6265_7369_6465;
 
 /// Killed processes die in one of their first turns, of which a busy session has 100 in a second.
 const DEATH_TURN_MAX: u64 = 6_000;

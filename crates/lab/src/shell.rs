@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use rove::testing::net::AddressChoice;
 use rove_session::{Client, Server, ViewerId, client, host, input, server};
-use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, Time, Usage};
+use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, StreamId, Time, Usage};
 
 use crate::attacker::ATTACKER;
 use crate::experiments::sender::Limits;
@@ -116,6 +116,14 @@ impl Node for ClientEnd {
         }
         self.client.network_changed(now);
         self.choice.start_over();
+    }
+
+    fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        self.client.stream_opened(now, stream);
+    }
+
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        self.client.stream_closed(now, stream);
     }
 
     fn targets(&mut self, now: Time, _: SocketAddr) -> Vec<SocketAddr> {
@@ -231,6 +239,10 @@ impl Node for ServerEnd {
     fn network_changed(&mut self, now: Time, _: Network) {
         self.server.network_changed(now);
     }
+
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        self.server.stream_closed(now, stream);
+    }
 }
 
 impl ServerEnd {
@@ -259,7 +271,7 @@ impl ServerEnd {
             }
             held_within_limits(now, viewer.endpoint().held(), self.limits)?;
         }
-        if self.server.peer() == Some(ATTACKER) {
+        if self.server.peer() == Some(ATTACKER.into()) {
             return Err(Fault::new(now, "a replayed datagram moved the client's address"));
         }
         if self.server.lost_keys() > 0 {

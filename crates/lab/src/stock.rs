@@ -218,7 +218,8 @@ impl Stock {
         let now = self.clock.now();
         let mut out = Outbox::default();
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut out) {
-            match self.socket.send_to(&out.datagram, transmit.to) {
+            let Some(to) = transmit.to.udp() else { continue };
+            match self.socket.send_to(&out.datagram, to) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.over = true,
                 sent => drop(sent?),
             }
@@ -252,7 +253,7 @@ impl Stock {
                 Err(error) => return Err(error),
             };
             let now = self.clock.now();
-            let arrival = Arrival { from, congested: false };
+            let arrival = Arrival { from: from.into(), congested: false };
             let taken = self.endpoint.handle_datagram(now, arrival, &mut datagram[..length]);
             taken.map_err(|reject| io::Error::other(reject.to_string()))?;
             while let Some(event) = self.endpoint.poll_event() {

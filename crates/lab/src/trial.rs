@@ -1,5 +1,7 @@
 //! Runs a [`Scenario`]: lets its session go through the hostile network, heals that, and checks what must be true then.
 
+mod ways;
+
 use std::time::Duration;
 
 use rove_session::Peer;
@@ -73,7 +75,9 @@ impl<'a> Trial<'a> {
             path: Profile::delay(scenario.up.delay),
             usage: scenario.usage,
         });
-        Trial { scenario, session, counters: Counters::default() }
+        let mut trial = Trial { scenario, session, counters: Counters::default() };
+        trial.open_stream();
+        trial
     }
 
     fn run(mut self) -> Result<Outcome, Fault> {
@@ -87,6 +91,7 @@ impl<'a> Trial<'a> {
         self.unleash();
         self.be_busy()?;
         self.measure_amplification()?;
+        self.measure_stream()?;
         let Session { world, client_id, server_id } = &mut self.session;
         if world.is_dead(*client_id) {
             self.outlive_client()?;
@@ -108,8 +113,13 @@ impl<'a> Trial<'a> {
     fn unleash(&mut self) {
         let Session { world, client_id, server_id } = &mut self.session;
         let scenario = self.scenario;
-        world.set_profile(*client_id, *server_id, scenario.up.clone());
-        world.set_profile(*server_id, *client_id, scenario.down.clone());
+        if let Some(ways) = &scenario.ways {
+            world.set_stream_profile(&ways.stream);
+            for (at, span) in &ways.cuts {
+                world.close_streams_at(*at);
+                world.open_stream_at(*at + *span, *client_id, *server_id);
+            }
+        }
         world.set_attacker(scenario.attacker);
         for (at, notice) in &scenario.roams {
             world.move_at(*at, *client_id, *notice);
@@ -129,6 +139,7 @@ impl<'a> Trial<'a> {
                 world.suspend_at(*at, *node, *span);
             }
         }
+        self.set_paths([&scenario.up, &scenario.down]);
         let one_way = scenario.up.outages != scenario.down.outages;
         self.counters.count(Rare::OneWayOutage, u64::from(one_way));
     }
@@ -171,16 +182,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Heals the link, and stops the attacker.
-    fn heal_link(&mut self) {
-        let Session { world, client_id, server_id } = &mut self.session;
-        for (from, to) in [(*client_id, *server_id), (*server_id, *client_id)] {
-            world.set_profile(from, to, Profile::delay(ROUND_TRIP / 2));
-        }
-        world.set_attacker(Chance::NEVER);
-    }
-
-    /// The same, and stops the user and the program.
+    /// Heals the link, and stops the attacker, the user and the program.
     fn heal(&mut self) -> Result<(), Fault> {
         self.heal_link();
         let now = self.session.world.local_now(self.session.client_id);
@@ -474,6 +476,8 @@ impl<'a> Trial<'a> {
         counters.count(Rare::GuessReset, client.client.dropped_guesses());
         counters.count(Rare::SecretLetter, client.user.secrets());
         counters.count(Rare::TerminalAnswer, u64::from(client.tty.has_answered()));
+        let cuts = self.scenario.ways.as_ref().map_or(0, |ways| ways.cuts.len());
+        counters.count(Rare::StreamCut, cuts as u64);
     }
 }
 

@@ -5,16 +5,19 @@
 //! all visible collections are ordered, all randomness comes from [`Rng`], and a hash over all events proves two
 //! runs equal.
 
+mod streams;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rove_ssp::{Arrival, Machine, Outbox, Time, Transmit};
+use rove_ssp::{Arrival, Machine, Outbox, Remote, StreamId, Time, Transmit};
 
 use crate::address::{Family, NodeId};
 use crate::attacker::Tally;
+use crate::byte_stream::{ByteStream, StreamProfile};
 use crate::internet::{Datagram, Internet, Sent};
 use crate::link::{Link, Profile};
 use crate::local_clock::LocalClock;
@@ -60,6 +63,16 @@ pub trait Node {
     /// An authentic datagram has come from this address.
     fn heard(&mut self, now: Time, from: SocketAddr) {
         let _ = (now, from);
+    }
+
+    /// Its driver has opened a stream to the peer.
+    fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        let _ = (now, stream);
+    }
+
+    /// The stream has ended.
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        let _ = (now, stream);
     }
 
     /// When its users want to act next; `None` if they wait for others.
@@ -117,6 +130,11 @@ pub struct World<N> {
     events: BinaryHeap<Reverse<Scheduled>>,
     hosts: Vec<Host<N>>,
     internet: Internet,
+    /// Streams, by their numbers.
+    streams: Vec<ByteStream>,
+    /// For the chances of streams, so that they change no other's.
+    stream_rng: Rng,
+    stream_profile: StreamProfile,
     trace: Trace,
     totals: Totals,
 }
@@ -175,6 +193,10 @@ enum Event {
     Roam { node: NodeId, notice: Notice },
     Sever { node: NodeId, family: Option<Family> },
     Suspend { node: NodeId, until: Time },
+    Open { ends: [NodeId; 2] },
+    Carried { stream: usize, to: NodeId, octets: Vec<u8> },
+    Close { stream: usize, node: NodeId },
+    CloseAll,
 }
 
 impl<N: Node> World<N> {
@@ -186,6 +208,9 @@ impl<N: Node> World<N> {
             events: BinaryHeap::new(),
             hosts: Vec::new(),
             internet: Internet::new(Rng::new(seed)),
+            streams: Vec::new(),
+            stream_rng: Rng::new(!seed),
+            stream_profile: StreamProfile::delay(Duration::ZERO),
             trace: Trace::new(),
             totals: Totals::default(),
         }
@@ -368,6 +393,14 @@ impl<N: Node> World<N> {
                 self.hosts[node.0].asleep_until = Some(until);
                 self.file_alarm(node, until);
             }
+            Event::Open { ends } => return self.reopen_stream(ends),
+            Event::Carried { stream, to, octets } => return self.arrive_by(stream, to, octets),
+            Event::Close { stream, node } => return self.close_stream(stream, node),
+            Event::CloseAll => {
+                for stream in 0..self.streams.len() {
+                    self.end_stream(stream);
+                }
+            }
         }
         Ok(())
     }
@@ -385,7 +418,7 @@ impl<N: Node> World<N> {
         }
         self.totals.received += 1;
         let Datagram { from, congested, octets, .. } = &mut datagram;
-        let arrival = Arrival { from: *from, congested: *congested };
+        let arrival = Arrival { from: (*from).into(), congested: *congested };
         let host = &mut self.hosts[id.0];
         let local = host.wake(now);
         match host.node.machine().handle_datagram(local, arrival, octets) {
@@ -413,6 +446,8 @@ impl<N: Node> World<N> {
         host.node.turn(now)?;
         if host.life == Life::DiesIn(host.turns) {
             host.life = Life::Dead;
+            // Its system ends what it had open.
+            (0..self.streams.len()).for_each(|stream| self.end_stream(stream));
             return Ok(());
         }
         let sent_before = self.totals.sent;
@@ -479,9 +514,13 @@ impl<N: Node> World<N> {
             // A fresh socket on the same machine: the old ones go on receiving.
             self.internet.open_socket(from);
         }
+        let to = match transmit.to {
+            Remote::Udp(to) => to,
+            Remote::Stream(stream) => return self.write(from, stream, octets),
+        };
         let host = &mut self.hosts[from.0];
         let local = host.clock.local(now);
-        for to in host.node.targets(local, transmit.to) {
+        for to in host.node.targets(local, to) {
             self.send_to(from, to, octets);
         }
     }
@@ -562,7 +601,7 @@ mod tests {
     struct Ticker {
         peer: SocketAddr,
         next: Time,
-        got: Vec<(Time, SocketAddr)>,
+        got: Vec<(Time, Remote)>,
         hop: Option<Time>,
     }
 
@@ -585,7 +624,7 @@ mod tests {
             out.datagram.extend_from_slice(&now.as_micros().to_be_bytes());
             self.next = now + Duration::from_millis(10);
             let new_port = self.hop.take_if(|hop| *hop <= now).is_some();
-            Some(Transmit { to: self.peer, new_port })
+            Some(Transmit { to: self.peer.into(), new_port })
         }
 
         fn poll_timeout(&self) -> Option<Time> {

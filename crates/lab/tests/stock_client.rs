@@ -106,12 +106,12 @@ impl Couple {
         let now: Time = self.clock.now();
         let mut out = Outbox::default();
         while let Some(transmit) = self.server.poll_transmit(now, &mut out) {
-            self.socket.send_to(&out.datagram, transmit.to).unwrap();
+            self.socket.send_to(&out.datagram, transmit.to.udp().unwrap()).unwrap();
         }
         self.client.pump(TURN).unwrap();
         let mut buffer = [0; 2048];
         while let Ok((length, from)) = self.socket.recv_from(&mut buffer) {
-            let arrival = Arrival { from, congested: false };
+            let arrival = Arrival { from: from.into(), congested: false };
             // A datagram that is no good is dropped, as ever.
             let _ = self.server.handle_datagram(self.clock.now(), arrival, &mut buffer[..length]);
         }

@@ -148,7 +148,6 @@ fn serve(options: Options) -> io::Result<()> {
     }
     let bound = socket.local_addr()?;
     within(|| secret::print(&announcement(&options.greeting, bound, &secret)))?;
-    let peer = if options.greeting == Greeting::Mosh { Peer::Stock } else { Peer::Rove };
     let limits = limits(&environment);
     os::signals::ignore_hangup();
     if let Fork::Parent { child } = os::process::detach()? {
@@ -180,7 +179,7 @@ fn serve(options: Options) -> io::Result<()> {
         login,
         bound,
         kept,
-        peer,
+        peer: if options.greeting == Greeting::Mosh { Peer::Stock } else { Peer::Rove },
         tariff: options.tariff,
         size,
         pty,
@@ -189,6 +188,7 @@ fn serve(options: Options) -> io::Result<()> {
         checksums: options.checksums,
         cores,
         beside,
+        ssh_client: client_address(&environment),
     };
     shell::run(socket, job, wire)
 }
@@ -313,6 +313,13 @@ fn listen(options: &Options, ssh_connection: Option<&OsStr>) -> io::Result<Socke
             let ports = options.ports;
             io::Error::new(error.kind(), format!("no UDP port to be had from {ports}: {error}"))
         })
+}
+
+/// The client's address in the same.
+fn client_address(environment: &Environment) -> Option<IpAddr> {
+    let ssh_connection = environment.value("SSH_CONNECTION").and_then(OsStr::to_str)?;
+    let address = ssh_connection.split_whitespace().next()?;
+    address.parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
 /// The server's address in `client-address client-port server-address server-port`.

@@ -312,7 +312,7 @@ impl PlayedServer {
                     pass(octets[..length].to_vec(), from);
                 }
                 Ok((length, from)) => {
-                    let arrival = Arrival { from, congested: false };
+                    let arrival = Arrival { from: from.into(), congested: false };
                     let datagram = &mut octets[..length];
                     session.handle_datagram(clock.now(), arrival, datagram).unwrap();
                 }
@@ -320,7 +320,7 @@ impl PlayedServer {
             }
             let mut out = Outbox::default();
             while let Some(transmit) = session.poll_transmit(clock.now(), &mut out) {
-                let _ = self.socket.send_to(&out.datagram, transmit.to);
+                let _ = self.socket.send_to(&out.datagram, transmit.to.udp().unwrap());
             }
             while session.poll_event().is_some() {}
         }

@@ -18,6 +18,7 @@ mod panel;
 mod partial;
 mod queries;
 mod scrollback;
+mod session;
 mod status;
 mod ways_out;
 
@@ -29,8 +30,8 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
-    Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role, Session,
-    Time, Transmit,
+    Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role, Time,
+    Transmit,
 };
 use rove_term::screen::Buffer;
 use rove_term::{Dialect, KeyboardProtocol, Screen, Size, Terminal, TerminalProperties};
@@ -540,25 +541,6 @@ impl Machine for Client {
             .chain([self.connection.poll_timeout()])
             .flatten()
             .min()
-    }
-}
-
-impl Session for Client {
-    fn peer(&self) -> Option<SocketAddr> {
-        self.connection.peer()
-    }
-
-    fn network_changed(&mut self, now: Time) {
-        self.connection.network_changed(now);
-    }
-
-    fn datagram_too_big(&mut self) {
-        self.connection.datagram_too_big();
-    }
-
-    /// Shows the reason to the user for a while.
-    fn send_failed(&mut self, now: Time, why: &str) {
-        self.bar.say(why, Lifetime::Until(now + NETWORK_ERROR_STAYS));
     }
 }
 

@@ -7,12 +7,11 @@
 mod goodbye;
 
 use core::fmt;
-use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
     Arrival, BadDiff, Config, Endpoint, Event as EndpointEvent, Machine, Outbox, Point, Reject,
-    Session, State, StateNum, Time, Transmit,
+    Remote, Session, State, StateNum, StreamId, Time, Transmit,
 };
 
 use crate::connection::goodbye::Goodbye;
@@ -37,7 +36,7 @@ pub enum Event {
     /// The peer's object has a new newest version.
     NewRemote(StateNum),
     /// The peer sends from here now, and is answered there.
-    Roamed(SocketAddr),
+    Roamed(Remote),
     /// The peer has begun to end the session: its object is final.
     PeerClosing,
     /// The peer sent a diff that cannot be read, and nothing more of its object is taken: end the session,
@@ -284,8 +283,17 @@ impl<L: State, R: State> Machine for Connection<L, R> {
 }
 
 impl<L: State, R: State> Session for Connection<L, R> {
-    fn peer(&self) -> Option<SocketAddr> {
+    fn peer(&self) -> Option<Remote> {
         self.endpoint.peer()
+    }
+
+    fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        self.endpoint.stream_opened(now, stream);
+    }
+
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        self.endpoint.stream_closed(now, stream);
+        self.drain();
     }
 
     fn network_changed(&mut self, now: Time) {

@@ -8,10 +8,12 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 use core::time::Duration;
 
-use rove_ssp::{Arrival, Endpoint, Machine, Outbox, Reject, Session, Time, Timing, Transmit, Wire};
+use rove_ssp::{
+    Arrival, Endpoint, Machine, Outbox, Reject, Remote, Session, StreamId, Time, Timing, Transmit,
+    Wire,
+};
 use rove_term::{Checksums, History, Screen, Size};
 
 use crate::connection::Patience;
@@ -55,7 +57,7 @@ pub enum Event {
     /// Set the pty's size.
     Resize(Size),
     /// A client is at another address now.
-    Roamed(SocketAddr),
+    Roamed(Remote),
     /// The session is over. Nothing more is sent.
     Exited(Exit),
 }
@@ -390,8 +392,8 @@ impl Server {
     fn welcome(&mut self, now: Time, index: usize) -> bool {
         let attached = &mut self.viewers[index];
         attached.is_announced = true;
-        let (who, others) = (attached.viewer.endpoint().peer(), attached.others);
-        if let (Others::Leave, Some(who)) = (others, who) {
+        let (who, others) = (address(&attached.viewer), attached.others);
+        if others == Others::Leave && !who.is_empty() {
             for (other, attached) in self.viewers.iter_mut().enumerate() {
                 if other != index && attached.viewer.connection().is_open() {
                     attached.viewer.let_go(now, &mut self.host, LetGo::TakenOver, &who);
@@ -460,7 +462,11 @@ impl Server {
 
 /// A client's address, as others are told it.
 fn address(viewer: &Viewer) -> String {
-    viewer.endpoint().peer().map_or(String::new(), |peer| format!("{}", peer.ip()))
+    match viewer.endpoint().peer() {
+        Some(Remote::Udp(peer)) => format!("{}", peer.ip()),
+        Some(Remote::Stream(_)) => "a client over ssh".into(),
+        None => String::new(),
+    }
 }
 
 impl Machine for Server {
@@ -517,8 +523,15 @@ impl Machine for Server {
 
 impl Session for Server {
     /// The address of the client that was heard last.
-    fn peer(&self) -> Option<SocketAddr> {
+    fn peer(&self) -> Option<Remote> {
         self.viewers.get(self.heard)?.viewer.endpoint().peer()
+    }
+
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        for attached in &mut self.viewers {
+            attached.viewer.stream_closed(now, stream);
+        }
+        self.collect(now);
     }
 
     fn network_changed(&mut self, now: Time) {

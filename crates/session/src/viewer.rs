@@ -13,12 +13,11 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use core::fmt;
-use core::net::SocketAddr;
 use core::time::Duration;
 
 use rove_ssp::{
     Arrival, BadDiff, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Point, Reject,
-    Role, Session, StateNum, Time, Timing, Transmit, Wire,
+    Remote, Role, Session, StateNum, StreamId, Time, Timing, Transmit, Wire,
 };
 use rove_term::screen::Buffer;
 use rove_term::{Dialect, Screen, Size, Terminal};
@@ -82,7 +81,7 @@ pub enum Event {
     /// The client's first state came.
     FirstContact,
     /// The client is at another address now.
-    Roamed(SocketAddr),
+    Roamed(Remote),
     /// The client's session is over. Nothing more is sent.
     Exited(Exit),
 }
@@ -179,12 +178,12 @@ impl Viewer {
     }
 
     /// Ends the session for this client alone, because of another client.
-    pub fn let_go(&mut self, now: Time, host: &mut Host, why: LetGo, other: &SocketAddr) {
+    pub fn let_go(&mut self, now: Time, host: &mut Host, why: LetGo, other: &str) {
         self.is_leaving = true;
         if let Some(session) = &mut self.session {
             let session = Arc::make_mut(session);
             session.ended = Some(why);
-            session.who = format!("{}", other.ip());
+            session.who = other.into();
         }
         self.begin_close(now, host, Cause::Closed);
         self.drain(now, host);
@@ -271,6 +270,11 @@ impl Viewer {
     /// See [`Session::network_changed`].
     pub fn network_changed(&mut self, now: Time) {
         self.connection.network_changed(now);
+    }
+
+    /// See [`Session::stream_closed`].
+    pub fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        self.connection.stream_closed(now, stream);
     }
 
     /// See [`Session::datagram_too_big`].

@@ -22,7 +22,7 @@ fn a_strangers_version_is_shown_to_nobody() {
     let says = |pair: &mut Pair| {
         let now = pair.now;
         let mut datagram = [[0x24, 0, 0, 0, 7].as_slice(), &[0; 30]].concat();
-        let arrival = Arrival { from: server_address(), congested: false };
+        let arrival = Arrival { from: server_address().into(), congested: false };
         let refused = pair.client.handle_datagram(now, arrival, &mut datagram);
         assert_eq!(refused, Err(Reject::Version { version: 1 }));
         pair.run_ms(10).tty.screen().text().concat().contains("version 1")
@@ -36,7 +36,7 @@ fn a_strangers_version_is_shown_to_nobody() {
 #[test]
 fn somebody_else_is_there() {
     let mut pair = Pair::new(DEAD);
-    let arrival = Arrival { from: server_address(), congested: false };
+    let arrival = Arrival { from: server_address().into(), congested: false };
     assert!(pair.client.handle_datagram(pair.now, arrival, &mut [7; 60]).is_err());
     pair.run_ms(250);
     let text = "What comes from UDP port 60001 is not sealed with this session's key.";

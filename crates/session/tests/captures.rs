@@ -47,7 +47,7 @@ fn play<M: Machine>(machine: &mut M, capture: &Value, mut each: impl FnMut(&mut 
             continue;
         }
         let now = Time::from_millis(1000 + packet["t_ms"].as_u64().unwrap());
-        let arrival = Arrival { from, congested: false };
+        let arrival = Arrival { from: from.into(), congested: false };
         let mut datagram = octets(text(packet, "packet"));
         machine.handle_datagram(now, arrival, &mut datagram.clone()).unwrap();
         while machine.poll_transmit(now, &mut out).is_some() {}

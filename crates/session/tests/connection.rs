@@ -66,13 +66,13 @@ impl Ends {
             while let Some(transmit) = self.client.poll_transmit(self.now, &mut out) {
                 assert_eq!(transmit.to, server_address());
                 if self.reaches {
-                    let arrival = Arrival { from: client_address(), congested: false };
+                    let arrival = Arrival { from: client_address().into(), congested: false };
                     let _ = self.server.handle_datagram(self.now, arrival, &mut out.datagram);
                 }
             }
             while self.server.poll_transmit(self.now, &mut out).is_some() {
                 if self.reaches {
-                    let arrival = Arrival { from: server_address(), congested: false };
+                    let arrival = Arrival { from: server_address().into(), congested: false };
                     let _ = self.client.handle_datagram(self.now, arrival, &mut out.datagram);
                 }
             }
@@ -96,7 +96,7 @@ fn contact_is_made_and_kept_without_a_change() {
     assert!(!ends.server.has_contact() && ends.server.peer().is_none());
     ends.run(ms(100));
     assert!(ends.client.has_contact() && ends.server.has_contact());
-    assert_eq!(ends.server.peer(), Some(client_address()));
+    assert_eq!(ends.server.peer(), Some(client_address().into()));
     assert_eq!(ends.server_events[0], Event::FirstContact);
     assert_eq!(ends.client_events[0], Event::FirstContact);
     // Both say that they are there before the other gives up.

@@ -69,7 +69,7 @@ fn send<L: State, R: State>(victim: &mut Endpoint<L, R>, nums: [u64; 3], diff: &
     let mut payload = Vec::new();
     Fragment { id: nums[1].into(), number: 0, last: true, contents: &packed }.encode(&mut payload);
     datagram.extend_from_slice(&payload);
-    let arrival = Arrival { from: client_address(), congested: false };
+    let arrival = Arrival { from: client_address().into(), congested: false };
     assert_eq!(victim.handle_datagram(Time::from_millis(nums[1]), arrival, &mut datagram), Ok(()));
 }
 

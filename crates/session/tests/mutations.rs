@@ -430,7 +430,7 @@ fn besiege<V: Victim>(seed: u64) {
     let mut now = Time::ZERO;
     let mut victim = V::fresh(now, Peer::Stock);
     let (mut failed, mut left, mut recovered) = (0u64, 0u64, 0u64);
-    let arrival = Arrival { from: V::peer_address(), congested: false };
+    let arrival = Arrival { from: V::peer_address().into(), congested: false };
     while run.turn < TRIES {
         run.turn += 1;
         let mut datagram = traitor.mutation::<V>();

@@ -65,11 +65,11 @@ fn talk(client: &mut dyn Machine, server: &mut dyn Machine, now: &mut Time, span
     while *now < end {
         for _ in 0..3 {
             while client.poll_transmit(*now, &mut out).is_some() {
-                let arrival = Arrival { from: client_address(), congested: false };
+                let arrival = Arrival { from: client_address().into(), congested: false };
                 let _ = server.handle_datagram(*now, arrival, &mut out.datagram.clone());
             }
             while server.poll_transmit(*now, &mut out).is_some() {
-                let arrival = Arrival { from: server_address(), congested: false };
+                let arrival = Arrival { from: server_address().into(), congested: false };
                 let _ = client.handle_datagram(*now, arrival, &mut out.datagram.clone());
             }
         }
@@ -169,7 +169,7 @@ fn what_was_typed_is_not_typed_again_by_another_state() {
         let id = (id as u64 + 1).into();
         Fragment { id, number: 0, last: true, contents: &packed }.encode(&mut payload);
         wire.seal(&Envelope::default(), &payload, &mut datagram).unwrap();
-        let arrival = Arrival { from: client_address(), congested: false };
+        let arrival = Arrival { from: client_address().into(), congested: false };
         server.handle_datagram(Time::ZERO, arrival, &mut datagram).unwrap();
         let mut read = Vec::new();
         server.poll_input(&mut read);

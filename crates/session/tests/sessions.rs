@@ -167,7 +167,7 @@ impl Room {
         }
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
             self.sent += 1;
-            let to = self.seats.iter().find(|seat| address_of(seat.number) == transmit.to);
+            let to = self.seats.iter().find(|seat| transmit.to == address_of(seat.number));
             if let Some(seat) = to.filter(|seat| !seat.is_cut) {
                 let at = self.now + DELAY;
                 let datagram = out.datagram.to_vec();
@@ -204,7 +204,7 @@ impl Room {
         self.flying.sort_by_key(|it| (it.at, it.number));
         while self.flying.first().is_some_and(|it| it.at <= self.now) {
             let Flying { to, from, octets: mut datagram, .. } = self.flying.remove(0);
-            let arrival = Arrival { from, congested: false };
+            let arrival = Arrival { from: from.into(), congested: false };
             let taken = match to {
                 None => self.server.handle_datagram(self.now, arrival, &mut datagram),
                 Some(number) => {
@@ -464,7 +464,7 @@ fn a_client_that_was_away_for_a_day_is_forgotten_while_another_is_there() {
     room.type_keys(2, b"back");
     room.run(Duration::from_secs(30));
     assert_eq!(room.read, b"back");
-    assert_eq!(room.server.peer(), Some(address_of(2)));
+    assert_eq!(room.server.peer(), Some(address_of(2).into()));
 }
 
 /// What waits for a paste is read before what is typed later, however the waiting ends.

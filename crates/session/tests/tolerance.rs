@@ -235,7 +235,7 @@ fn host(event: HostEvent<'_>) -> Vec<u8> {
 fn hear(machine: &mut dyn Machine, now: Time, from: SocketAddr, datagrams: &[Vec<u8>]) {
     for datagram in datagrams {
         // What is refused may be refused.
-        let arrival = Arrival { from, congested: false };
+        let arrival = Arrival { from: from.into(), congested: false };
         let _ = machine.handle_datagram(now, arrival, &mut datagram.clone());
     }
 }

@@ -195,7 +195,7 @@ impl Room {
                     Role::Client => server_address(),
                     Role::Server => client_address(),
                 };
-                let arrival = Arrival { from, congested: false };
+                let arrival = Arrival { from: from.into(), congested: false };
                 let before = seat.client.view().echo_ack();
                 let taken = match to {
                     Role::Client => seat.client.handle_datagram(self.now, arrival, &mut datagram),

@@ -208,7 +208,7 @@ fn tell(client: &mut Client, now: Time, [old, new]: [u64; 2], diff: &[u8]) {
     let mut datagram = new.get().to_be_bytes().to_vec();
     Fragment { id: new.get().into(), number: 0, last: true, contents: &packed }
         .encode(&mut datagram);
-    let arrival = Arrival { from: server_address(), congested: false };
+    let arrival = Arrival { from: server_address().into(), congested: false };
     assert_eq!(client.handle_datagram(now, arrival, &mut datagram), Ok(()));
 }
 

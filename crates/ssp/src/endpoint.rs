@@ -3,6 +3,7 @@
 
 mod chosen;
 mod outgoing;
+mod session;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -15,7 +16,7 @@ use crate::instruction::Instruction;
 use crate::instruction::assembly::Assembler;
 use crate::instruction::extensions::Extensions;
 use crate::instruction::fragment::FragmentId;
-use crate::machine::{Arrival, Machine, Session, Transmit};
+use crate::machine::{Arrival, Machine, Remote, Transmit};
 use crate::outbox::Outbox;
 use crate::path::mtud::MtuChange;
 use crate::path::{Freshness, Opened, Path};
@@ -62,7 +63,7 @@ pub enum Event {
         num: StateNum,
     },
     /// The peer now sends from here, and is answered there. Not reported for its first address.
-    PeerRoamed(SocketAddr),
+    PeerRoamed(Remote),
     /// The peer has begun to shut down: the remote object is final.
     PeerClosing,
     /// The peer sent a diff that cannot be read, and nothing more of its object is taken. The session cannot go
@@ -320,7 +321,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         if self.over {
             return Err(Reject::Ended);
         }
-        let opened = self.path.receive(now, arrival, datagram, &self.timing, &mut self.stats)?;
+        let opened = self.path.receive(now, arrival, datagram, &self.timing, &mut self.stats);
+        self.heed_switch();
+        let opened = opened?;
         if let Some(address) = opened.roamed {
             self.stats.roams += 1;
             self.report(Event::PeerRoamed(address));
@@ -334,7 +337,9 @@ impl<L: State, R: State> Endpoint<L, R> {
             self.path.congestion.on_datagram(now, &self.path.rtt);
             let feedback = header.report.as_ref().map(|report| self.on_report(now, report));
             // The peer's loss stands in for ours where no report says how much of ours is lost.
-            let loss = self.path.arrivals.loss();
+            // Of what comes by a stream nothing is lost.
+            let on_stream = self.path.is_on_stream();
+            let loss = if on_stream { 0.0 } else { self.path.arrivals.loss() };
             self.sender.on_datagram(now, &self.path, loss, feedback);
         }
         let payload = datagram.get(opened.payload).expect("the payload lies in its datagram");
@@ -469,7 +474,8 @@ impl<L: State, R: State> Endpoint<L, R> {
             let transfers = [&mut *outgoing, &mut *repairs];
             transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
         });
-        let feedback = Feedback { loss: log.reported_loss(report), ack_delay: report.ack_delay };
+        let loss = if path.is_on_stream() { 0.0 } else { log.reported_loss(report) };
+        let feedback = Feedback { loss, ack_delay: report.ack_delay };
         path.on_reported(now, DirectionStats { loss: feedback.loss, queue: report.queue });
         let change = path.mtud.judge(now);
         self.stats.black_holes += u64::from(change == MtuChange::Reduced);
@@ -478,7 +484,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     }
 
     /// Sends again, in shorter datagrams, an instruction that was cut for longer ones than this address takes.
-    fn shorten(&mut self, to: SocketAddr) {
+    fn shorten(&mut self, to: Remote) {
         let room = self.path.payload_max(to);
         let flights = [&self.outgoing, &self.repairs].into_iter().flatten();
         let longest = flights.map(|transfer| transfer.contents_bytes(0)).max().unwrap_or(0);
@@ -546,6 +552,7 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
     fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
         out.datagram.clear();
         self.path.advance(now);
+        self.heed_switch();
         if self.over {
             return None;
         }
@@ -582,22 +589,5 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         let repair = self.repairs.as_ref().and_then(|transfer| self.emit_at(transfer));
         let wake = self.sender.wake(&self.path);
         path.chain(wake).chain(repair.map(|(at, _)| at)).min()
-    }
-}
-
-impl<L: State, R: State> Session for Endpoint<L, R> {
-    fn peer(&self) -> Option<SocketAddr> {
-        self.path.peer()
-    }
-
-    fn network_changed(&mut self, now: Time) {
-        (self.outgoing, self.repairs) = (None, None);
-        self.path.moved(now);
-        self.sender.refuse();
-    }
-
-    fn datagram_too_big(&mut self) {
-        let change = self.path.mtud.too_big();
-        self.heed(change);
     }
 }

@@ -8,7 +8,8 @@
 //! ```
 //! // Two ends keep a page in step over a link that loses every third datagram.
 //! use rove_ssp::{
-//!     Arrival, BadDiff, Config, Endpoint, Key, Machine, MoshWire, Outbox, Role, State, Time, Timing,
+//!     Arrival, BadDiff, Config, Endpoint, Key, Machine, MoshWire, Outbox, Remote, Role, State, Time,
+//!     Timing,
 //! };
 //!
 //! #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +53,7 @@
 //!         while here.poll_transmit(now, &mut out).is_some() {
 //!             sent += 1;
 //!             if sent % 3 > 0 {
-//!                 let arrival = Arrival { from, congested: false };
+//!                 let arrival = Arrival { from: Remote::Udp(from), congested: false };
 //!                 there.handle_datagram(now, arrival, &mut out.datagram).ok();
 //!             }
 //!         }
@@ -90,7 +91,7 @@ pub use instruction::extensions::Announcement;
 pub use instruction::fragment::{Fragment, FragmentId, Parity, Piece, fragments};
 pub use instruction::parity::protect;
 pub use instruction::{Instruction, MESSAGE_BYTES_MAX};
-pub use machine::{Arrival, Machine, PathId, Session, Transmit};
+pub use machine::{Arrival, Machine, PathId, Remote, Session, StreamId, Transmit};
 pub use outbox::Outbox;
 pub use recovery::rtt::RttEstimator;
 pub use reject::Reject;
@@ -98,7 +99,9 @@ pub use rng::Rng;
 pub use state::{Applied, BadDiff, State, StateNum};
 pub use stats::{DirectionStats, PathStats, Rejected, Stats, Traffic, Usage};
 pub use time::{Stamp, Time};
-pub use timing::{Acks, AdaptiveTiming, Prospect, Ratio, Reference, SendPolicy, Timing};
+pub use timing::{
+    Acks, AdaptiveTiming, Prospect, Ratio, Reference, SendPolicy, StreamTiming, Timing,
+};
 pub use wire::deflate::Deflater;
 pub use wire::mosh::key::{Key, KeyError};
 pub use wire::mosh::{MoshWire, Used};

@@ -1,6 +1,7 @@
 //! The three verbs that drive every protocol part, and what goes in and out with them. Nothing here
 //! knows a socket: a driver moves the datagrams and reads the clock, once a turn.
 
+use core::fmt;
 use core::net::SocketAddr;
 
 use crate::outbox::Outbox;
@@ -36,7 +37,18 @@ pub trait Machine {
 /// A machine that talks with one peer: what a driver tells it of sockets and networks.
 pub trait Session: Machine {
     /// Where datagrams go. `None`: a server that has not heard its client, or not for long.
-    fn peer(&self) -> Option<SocketAddr>;
+    fn peer(&self) -> Option<Remote>;
+
+    /// There is a stream to the peer from now on: a second way beside UDP, which the session uses as it needs it.
+    /// A client is told; a server learns it by what comes by the stream.
+    fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        let _ = (now, stream);
+    }
+
+    /// The stream has ended, at either end.
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        let _ = (now, stream);
+    }
 
     /// This side has changed its network, or has slept. The peer may know us at an address that no longer
     /// works, so it sends at once: all that is unanswered, or else an empty state.
@@ -57,17 +69,89 @@ pub trait Session: Machine {
 pub struct PathId(u8);
 
 impl PathId {
+    /// UDP, to and from any address.
+    pub(crate) const UDP: PathId = PathId(0);
+    /// Streams: one at a time.
+    pub(crate) const STREAM: PathId = PathId(1);
+    /// How many there are.
+    pub(crate) const COUNT: usize = 2;
+
     /// Its place among the paths.
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
+/// A stream of the driver's, by a number of its own choice. It gives no number twice.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StreamId(u32);
+
+impl StreamId {
+    /// The stream of this number.
+    pub const fn new(number: u32) -> StreamId {
+        StreamId(number)
+    }
+}
+
+/// Where a peer is.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Remote {
+    /// At this address, by UDP.
+    Udp(SocketAddr),
+    /// At the other end of this stream. What comes by it is whole and in order, and nobody else can write to it: an
+    /// address that needs no validation.
+    Stream(StreamId),
+}
+
+impl Remote {
+    /// The address, if it is one.
+    pub const fn udp(self) -> Option<SocketAddr> {
+        match self {
+            Remote::Udp(address) => Some(address),
+            Remote::Stream(_) => None,
+        }
+    }
+
+    /// Whether it is a stream.
+    pub const fn is_stream(self) -> bool {
+        matches!(self, Remote::Stream(_))
+    }
+
+    /// The path that leads there.
+    pub(crate) const fn path(self) -> PathId {
+        match self {
+            Remote::Udp(_) => PathId::UDP,
+            Remote::Stream(_) => PathId::STREAM,
+        }
+    }
+}
+
+impl From<SocketAddr> for Remote {
+    fn from(address: SocketAddr) -> Remote {
+        Remote::Udp(address)
+    }
+}
+
+impl PartialEq<SocketAddr> for Remote {
+    fn eq(&self, other: &SocketAddr) -> bool {
+        *self == Remote::Udp(*other)
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Remote::Udp(address) => address.fmt(f),
+            Remote::Stream(_) => f.write_str("the stream"),
+        }
+    }
+}
+
 /// How a datagram came.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival {
-    /// Its source address.
-    pub from: SocketAddr,
+    /// Where it came from.
+    pub from: Remote,
     /// Its ECN field said Congestion Experienced (RFC 3168 §5, both bits set).
     pub congested: bool,
 }
@@ -76,7 +160,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Transmit {
     /// Its destination.
-    pub to: SocketAddr,
+    pub to: Remote,
     /// Open a fresh socket, hence a new source port, and send this and what follows from it
     /// (`mosh-protocol.md` §2.4). Older sockets go on receiving.
     pub new_port: bool,

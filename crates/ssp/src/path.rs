@@ -3,9 +3,11 @@
 //! (`mosh-protocol.md` §2). It must not know what a payload holds.
 
 mod arrivals;
+mod choice;
 pub(crate) mod mtud;
 mod pacing;
 mod validation;
+mod ways;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,10 +15,11 @@ use core::net::SocketAddr;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::machine::{Arrival, PathId, Transmit};
+use crate::machine::{Arrival, PathId, Remote, Transmit};
 use crate::path::arrivals::Arrivals;
 use crate::path::mtud::{MtuDiscovery, Probing, Purpose};
 use crate::path::validation::AddressValidation;
+use crate::path::ways::Ways;
 use crate::recovery::attribution::LossAttribution;
 use crate::recovery::congestion::CongestionWindow;
 use crate::recovery::rtt::RttEstimator;
@@ -39,9 +42,14 @@ pub(crate) struct Path {
     pub arrivals: Arrivals,
     /// What ours went through, as the peer last reported it.
     departures: Option<DirectionStats>,
-    peer: Option<SocketAddr>,
+    peer: Option<Remote>,
     /// Where the peer was last, also once that is forgotten as a target.
-    seen: Option<SocketAddr>,
+    seen: Option<Remote>,
+    /// At a client: the server's address, whichever way is in use.
+    server: Option<SocketAddr>,
+    ways: Ways,
+    /// Another way has come into use, and nobody was told.
+    switched: bool,
     /// The lowest sequence number that is newer than all received. One past the last fits a `u64`.
     expected: u64,
     /// The peer's newest stamp and when it came, until it is answered.
@@ -49,16 +57,15 @@ pub(crate) struct Path {
     last_heard: Option<Time>,
     /// Whether the peer is where it seems to be. `None` where there is no way to ask.
     validation: Option<AddressValidation>,
-    /// The peer's question that is to be answered.
-    owed: Option<u64>,
+    /// The peer's question that is to be answered, and where it was asked.
+    owed: Option<(u64, Remote)>,
     /// When the local port was last chosen.
     port_chosen: Time,
     port: LocalPort,
     /// How long datagrams may be.
     pub mtud: MtuDiscovery,
-    /// Which of our paths this is, and how many datagrams it was given.
-    id: PathId,
-    sent: u64,
+    /// How many datagrams each of our paths was given.
+    sent: [u64; PathId::COUNT],
     /// Datagrams that were padded since the peer was heard.
     padded: u32,
     /// Extensions that the peer has announced.
@@ -128,8 +135,8 @@ pub(crate) struct Opened {
     pub header: Header,
     /// Where its payload lies.
     pub payload: Range<usize>,
-    /// The address it moved the peer to.
-    pub roamed: Option<SocketAddr>,
+    /// Where it moved the peer to.
+    pub roamed: Option<Remote>,
 }
 
 impl Path {
@@ -154,16 +161,18 @@ impl Path {
             attribution: LossAttribution::default(),
             arrivals: Arrivals::default(),
             departures: None,
-            peer,
-            seen: peer,
+            peer: peer.map(Remote::Udp),
+            seen: peer.map(Remote::Udp),
+            server: peer.filter(|_| role == Role::Client),
+            ways: Ways::new(now, timing),
+            switched: false,
             expected: 0,
             held: None,
             last_heard: None,
             port_chosen: now,
             port: LocalPort::Seen,
             mtud: MtuDiscovery::new(search),
-            id: PathId::default(),
-            sent: 0,
+            sent: [0; PathId::COUNT],
             padded: 0,
             peer_features: 0,
             reported: Seq::new(0),
@@ -185,24 +194,28 @@ impl Path {
         self.advance(now);
         let (header, payload) = self.wire.open(datagram)?;
         stats.received.add(datagram.len());
-        self.arrivals.take(now, header.seq, header.stamps.sent);
+        let way = arrival.from.path();
+        // The other way has another length, and its stamps say nothing of this one.
+        let is_in_use = way == self.id();
+        self.arrivals.take(now, header.seq, header.stamps.sent.filter(|_| is_in_use));
         self.peer_features |= header.control.announce.map_or(0, |announce| announce.features);
         // Also of a late datagram: that it was overtaken does not make the answer less true.
-        if let (Some(validation), Some(token)) = (&mut self.validation, header.control.response) {
-            stats.addresses_proven += u64::from(validation.on_response(arrival.from, token));
-        }
-        if header.seq.get() < self.expected {
+        let is_proof = self.is_proof(arrival, header.control.response, stats);
+        let challenge = header.control.challenge.map(|token| (token, self.answered_at(arrival)));
+        if !self.ways.is_newest(way, header.seq) {
             stats.late += 1;
             // A question that was overtaken is answered, but not in place of a newer one.
-            self.owed = self.owed.or(header.control.challenge);
+            self.owed = self.owed.or(challenge);
             return Ok(Opened { freshness: Freshness::Late, header, payload, roamed: None });
         }
-        self.owed = header.control.challenge.or(self.owed);
+        self.owed = challenge.or(self.owed);
         // Whoever replays an old datagram from his own address must not move the peer there.
-        self.expected = header.seq.get() + 1;
+        let is_newest = header.seq.get() >= self.expected;
+        self.expected = self.expected.max(header.seq.get() + 1);
+        stats.overtaken += u64::from(!is_newest);
         self.last_heard = Some(now);
         self.padded = 0;
-        if let Some(stamp) = header.stamps.sent {
+        if let Some(stamp) = header.stamps.sent.filter(|_| is_in_use) {
             // An older stamp looks like a longer round trip to the peer, who slows down. That is
             // the only way to tell a stock peer of congestion.
             let stamp = match arrival.congested {
@@ -211,7 +224,7 @@ impl Path {
             };
             self.held = Some((stamp, now));
         }
-        if let Some(reply) = header.stamps.reply {
+        if let Some(reply) = header.stamps.reply.filter(|_| is_in_use) {
             self.rtt.sample(Stamp::at(now).since(reply));
         }
         // Only a number that was not reported before proves that the peer still hears us.
@@ -220,13 +233,15 @@ impl Path {
             self.answered = now;
             self.awaits = None;
         }
-        if let Some(validation) = &mut self.validation {
-            validation.on_datagram(now, arrival.from, datagram.len());
-        }
-        let roamed = self.follow(arrival.from);
-        if roamed.is_some() {
-            self.forget(now);
-        }
+        let roamed = match self.role {
+            Role::Server if is_proof => self.follow(now, arrival.from),
+            Role::Server if is_newest => self.follow_newest(now, arrival.from, datagram.len()),
+            Role::Server => None,
+            Role::Client => {
+                self.choose(now, arrival.from, is_newest, header.report.as_ref());
+                None
+            }
+        };
         Ok(Opened { freshness: Freshness::Newest, header, payload, roamed })
     }
 
@@ -237,13 +252,16 @@ impl Path {
     pub(crate) fn send(
         &mut self,
         now: Time,
-        to: SocketAddr,
+        to: Remote,
         sending: Sending<'_>,
         timing: &Timing,
         out: &mut Vec<u8>,
     ) -> Result<Sealed, Exhausted> {
         let Sending { payload, flags, acked_sent_at, ack_delay, probe } = sending;
-        let stamps = Stamps { sent: Some(Stamp::at(now)), reply: self.take_reply(now, timing) };
+        let path = to.path();
+        let is_in_use = path == self.id();
+        let reply = if is_in_use { self.take_reply(now, timing) } else { None };
+        let stamps = Stamps { sent: Some(Stamp::at(now)), reply };
         let report = match self.wire.carries_reports() {
             true => self.arrivals.report(ack_delay),
             false => None,
@@ -254,11 +272,15 @@ impl Path {
         }
         // A session at rest asks seldom: what counts is for how long it has had no answer.
         let waits = self.awaits_since().is_some_and(|since| now.since(since) > timing.rebind);
+        let is_silent = match is_in_use {
+            true => waits && now.since(acked_sent_at.max(self.answered)) > timing.rebind,
+            false => self.ways.wants_port(),
+        };
         let new_port = self.role == Role::Client
-            && waits
-            && now.since(self.port_chosen) > timing.rebind
-            && now.since(acked_sent_at.max(self.answered)) > timing.rebind;
-        let control = self.control(payload.len(), new_port);
+            && path == PathId::UDP
+            && is_silent
+            && now.since(self.port_chosen) > timing.rebind;
+        let control = self.control(payload.len(), new_port, to);
         let mut envelope = Envelope { stamps, report, flags, control };
         if let Some(bytes) = probe {
             // A list of items, if there was none, has a length, too.
@@ -271,24 +293,28 @@ impl Path {
         let seq = self.wire.seal(&envelope, payload, out)?;
         let purpose = if probe.is_some() { Purpose::Probe } else { Purpose::Data };
         // Every datagram counts, also one without a state: it can overtake others all the same.
-        let nth = self.sent;
-        self.sent += 1;
-        self.mtud.on_sent(now, nth, out.len(), purpose);
-        if let Some(validation) = &mut self.validation {
-            validation.sent(now, out.len(), self.rtt.rto());
+        let nth = self.sent[path.index()];
+        self.sent[path.index()] += 1;
+        if path == PathId::UDP {
+            self.mtud.on_sent(now, nth, out.len(), purpose);
+            if let Some(validation) = &mut self.validation {
+                validation.sent(now, out.len(), self.rtt.rto());
+            }
+            self.ways.sent_beside(now, seq, is_in_use);
         }
         if new_port {
             self.port_chosen = now;
         }
         let transmit = Transmit { to, new_port };
-        Ok(Sealed { transmit, seq, path: self.id, nth })
+        Ok(Sealed { transmit, seq, path, nth })
     }
 
     /// Where to send now. A server forgets a client it has not heard for long.
-    pub(crate) fn target(&mut self, now: Time, timing: &Timing) -> Option<SocketAddr> {
+    pub(crate) fn target(&mut self, now: Time, timing: &Timing) -> Option<Remote> {
         let lost = |heard| now.since(heard) >= timing.address_lifetime;
-        // The address may belong to somebody else by now.
-        if self.role == Role::Server && self.last_heard.is_some_and(lost) {
+        // The address may belong to somebody else by now. A stream cannot.
+        let is_udp = !self.is_on_stream();
+        if self.role == Role::Server && is_udp && self.last_heard.is_some_and(lost) {
             self.peer = None;
         }
         self.peer
@@ -300,6 +326,7 @@ impl Path {
         self.port = LocalPort::Fresh;
         self.forget(now);
         self.padded = 0;
+        self.ways.restart(now);
     }
 
     /// What becomes of datagrams, ours and the peer's.
@@ -317,12 +344,19 @@ impl Path {
     }
 
     /// Octets of a fragment's contents that fit a datagram to this address.
-    pub(crate) fn payload_max(&self, to: SocketAddr) -> usize {
-        self.mtud.datagram(to) - self.wire.overhead() - self.wire.fragment_overhead()
+    pub(crate) fn payload_max(&self, to: Remote) -> usize {
+        let longest = match to {
+            Remote::Udp(to) => self.mtud.datagram(to),
+            Remote::Stream(_) => self.ways.timing().datagram_bytes,
+        };
+        longest - self.wire.overhead() - self.wire.fragment_overhead()
     }
 
     /// A datagram with this many octets of contents was not answered in time.
     pub(crate) fn unanswered(&mut self, now: Time, contents: usize) {
+        if self.is_on_stream() {
+            return;
+        }
         let bytes = contents + self.wire.overhead() + self.wire.fragment_overhead();
         self.mtud.unanswered(now, bytes);
     }
@@ -333,7 +367,7 @@ impl Path {
         let is_validated =
             self.validation.as_ref().is_none_or(|validation| validation.challenge().is_none());
         let is_heard = self.last_heard > self.mtud.silenced;
-        let is_there = self.peer.is_some() && is_heard && is_validated;
+        let is_there = self.peer.is_some() && is_heard && is_validated && !self.is_on_stream();
         self.mtud.probe().filter(|_| is_there)
     }
 
@@ -343,9 +377,12 @@ impl Path {
     }
 
     /// What the next datagram says about the path.
-    fn control(&mut self, payload_bytes: usize, new_port: bool) -> Control {
+    fn control(&mut self, payload_bytes: usize, new_port: bool, to: Remote) -> Control {
         if !self.wire.carries_reports() {
             return Control::default();
+        }
+        if self.is_on_stream() {
+            return self.control_of_ways(to);
         }
         // Until the peer is heard it may not know us here: it gets room for its answer, and learns what
         // else we speak.
@@ -355,7 +392,7 @@ impl Path {
             (Role::Client, true) => {
                 self.padded = self.padded.saturating_add(1);
                 let short = self.padded > PADDED_MAX && self.padded.is_multiple_of(2);
-                let most = self.peer.map_or(FIRST_BYTES, |to| self.mtud.datagram(to));
+                let most = to.udp().map_or(FIRST_BYTES, |to| self.mtud.datagram(to));
                 if short { self.mtud.least() } else { FIRST_BYTES.min(most) }
             }
             (Role::Client, false) | (Role::Server, _) => 0,
@@ -366,7 +403,7 @@ impl Path {
         let unknown = self.last_heard.is_none() || challenge.is_some();
         Control {
             challenge,
-            response: self.owed.take(),
+            response: self.owed.take().map(|(token, _)| token),
             announce: unknown.then_some(ANNOUNCE),
             padding,
         }
@@ -381,23 +418,28 @@ impl Path {
         {
             // A client that was forgotten as a target stays forgotten: only its own datagram brings
             // it back.
-            self.peer = self.peer.and(Some(validated));
+            self.peer = self.peer.and(Some(Remote::Udp(validated)));
         }
+        self.fall_back(now);
     }
 
-    /// Whether a datagram is due that is about the path alone.
-    pub(crate) fn is_control_due(&self, now: Time) -> bool {
+    /// Where a datagram is due that is about the path alone.
+    pub(crate) fn control_due(&self, now: Time) -> Option<Remote> {
+        if self.is_on_stream() {
+            return self.try_due(now);
+        }
         let asks =
             self.validation.as_ref().and_then(AddressValidation::wake).is_some_and(|at| at <= now);
         let may_answer = |validation: &AddressValidation| validation.admits(self.wire.overhead());
         let answers = self.owed.is_some() && self.validation.as_ref().is_none_or(may_answer);
-        self.peer.is_some() && (asks || answers)
+        self.peer.filter(|_| asks || answers)
     }
 
     /// Whether a datagram with these octets of a fragment may go to the peer now.
     pub(crate) fn admits(&self, contents: usize) -> bool {
         let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
-        self.validation.as_ref().is_none_or(|validation| validation.admits(bytes))
+        let may_be_sent = |validation: &AddressValidation| validation.admits(bytes);
+        self.is_on_stream() || self.validation.as_ref().is_none_or(may_be_sent)
     }
 
     /// When [`advance`](Path::advance) has something to do, or a datagram about the path is due.
@@ -407,7 +449,7 @@ impl Path {
             .as_ref()
             .and_then(AddressValidation::wake)
             .filter(|_| self.peer.is_some());
-        self.wire.wake().into_iter().chain(validation).min()
+        self.wire.wake().into_iter().chain(validation).chain(self.ways_wake()).min()
     }
 
     /// Whether both ends tell what arrives.
@@ -430,23 +472,12 @@ impl Path {
         &mut *self.wire
     }
 
-    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+    pub(crate) fn peer(&self) -> Option<Remote> {
         self.peer
     }
 
     pub(crate) fn last_heard(&self) -> Option<Time> {
         self.last_heard
-    }
-
-    /// Only a server follows its peer. The address is `Some` if the peer was elsewhere before.
-    fn follow(&mut self, from: SocketAddr) -> Option<SocketAddr> {
-        if self.role == Role::Client {
-            return None;
-        }
-        // Believed at once, since a client that roams waits for its screen. Validation limits what
-        // is sent there until the address has answered.
-        self.peer = Some(from);
-        self.seen.replace(from).filter(|&before| before != from).map(|_| from)
     }
 
     fn take_reply(&mut self, now: Time, timing: &Timing) -> Option<Stamp> {

@@ -24,7 +24,7 @@ use crate::sender::redundancy::Feedback;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{SendPolicy, Timing};
+use crate::timing::{SendPolicy, StreamTiming, Timing};
 use crate::wire::{Flags, Role};
 
 /// The object we own, and when it is sent.
@@ -115,6 +115,13 @@ impl<L: State> Sender<L> {
         self.core.loss = feedback.map_or(loss, |feedback| feedback.loss);
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.on_datagram(now, path, loss, feedback);
+        }
+    }
+
+    /// Datagrams go by a stream from now on, or by UDP.
+    pub(crate) fn switch(&mut self, stream: Option<StreamTiming>) {
+        if let Policy::Adaptive(adaptive) = &mut self.policy {
+            adaptive.switch(stream);
         }
     }
 

@@ -40,6 +40,14 @@ pub struct Stats {
     pub key_phases: u64,
     /// Times the peer's address was another one and proved itself.
     pub addresses_proven: u64,
+    /// Times a stream came into use, and UDP after a stream.
+    pub to_stream: u64,
+    /// The latter.
+    pub to_udp: u64,
+    /// Datagrams that a newer one had overtaken by another way.
+    pub overtaken: u64,
+    /// Datagrams that tried UDP while a stream was in use.
+    pub udp_tries: u64,
     /// Datagrams sent with parity in place of fragments.
     pub parity_sent: u64,
     /// Instructions put together with parity in place of lost fragments.

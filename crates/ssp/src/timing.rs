@@ -76,6 +76,8 @@ pub struct Timing {
     pub reference: Reference,
     /// When data is sent, repeated and acknowledged.
     pub send_policy: SendPolicy,
+    /// What changes while a stream is in use.
+    pub stream: StreamTiming,
     /// How long a program that has answered a key with output has it before the echo ack goes out on its
     /// own. 50 ms (`mosh-protocol.md` §4.5): as for one that has not. Longer, it rides on the next frame.
     pub echo_ack_lazy: Duration,
@@ -124,6 +126,53 @@ pub struct AdaptiveTiming {
     pub peer_ack_delay: Option<Duration>,
     /// What a client acknowledges with, if it has nothing else to say (§5, 5).
     pub client_acks: Acks,
+}
+
+/// The constants of a session that goes over a stream (`docs/wire.md` §11): the stream repeats what is lost, so that
+/// nothing is said in case it is lost, and what waits in it is old by the time it arrives, so that little does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamTiming {
+    /// Bounds of the retransmission timeout. 1 s and 10 s: TCP waits for 200 ms at least before it sends again, and
+    /// for twice as long each time.
+    pub rto_min: Duration,
+    /// The upper one.
+    pub rto_max: Duration,
+    /// How long an acknowledgment waits for data to ride on. 20 ms: the window below opens by it.
+    pub ack_delay: Duration,
+    /// Octets that may be on their way. 16 KiB: 130 ms at 1 Mbit/s. More is used of a longer path only where
+    /// screens change all the time.
+    pub window_bytes: usize,
+    /// Octets of the longest datagram: no path has a word in it.
+    pub datagram_bytes: usize,
+    /// How long an answer by UDP may be late before the stream is used. 1 s, or three timeouts.
+    pub udp_silence_min: Duration,
+    /// How long the server is taken to be on its way to UDP, after we have gone there.
+    pub udp_follow: Duration,
+    /// How often UDP is tried beside the stream in the first [`try_first`](StreamTiming::try_first). 1 s.
+    pub try_each: Duration,
+    /// How long that is. 10 s: then each wait is twice the one before.
+    pub try_first: Duration,
+    /// The longest wait. 60 s.
+    pub try_each_max: Duration,
+    /// The longest wait while the session is used. 4 s: UDP that is back is taken within 5 s.
+    pub try_each_used: Duration,
+}
+
+impl StreamTiming {
+    /// What rove does.
+    pub const ROVE: StreamTiming = StreamTiming {
+        rto_min: Duration::from_secs(1),
+        rto_max: Duration::from_secs(10),
+        ack_delay: Duration::from_millis(20),
+        window_bytes: 16 << 10,
+        datagram_bytes: 1400,
+        udp_silence_min: Duration::from_secs(1),
+        udp_follow: Duration::from_secs(2),
+        try_each: Duration::from_secs(1),
+        try_first: Duration::from_secs(10),
+        try_each_max: Duration::from_secs(60),
+        try_each_used: Duration::from_secs(4),
+    };
 }
 
 /// What an acknowledgment is.
@@ -193,6 +242,7 @@ impl Timing {
         chaff_bytes_max: 16,
         reference: Reference::Prospective(Prospect::MOSH),
         send_policy: SendPolicy::Mosh,
+        stream: StreamTiming::ROVE,
         echo_ack_lazy: Duration::from_millis(50),
     };
 

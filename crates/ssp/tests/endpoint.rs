@@ -462,7 +462,7 @@ fn a_server_forgets_a_silent_client_and_finds_it_again() {
     let now = world.now;
     world.server.update(now, |page| page.write(9, b"news"));
     world.run(ms(66_000));
-    assert_eq!(world.server.peer(), Some(world.client_from));
+    assert_eq!(world.server.peer(), Some(world.client_from.into()));
     assert!(world.client.remote() == world.server.local());
     assert!(world.client.stats().hops >= 4, "the client tried other ports meanwhile");
 }
@@ -476,7 +476,7 @@ fn a_server_follows_its_client() {
     let now = world.now;
     world.client.update(now, |log| log.push(b"k"));
     world.run(ms(2100));
-    assert!(world.server_events.contains(&Event::PeerRoamed(world.client_from)));
+    assert!(world.server_events.contains(&Event::PeerRoamed(world.client_from.into())));
     assert_eq!(world.server.stats().roams, 1);
 }
 

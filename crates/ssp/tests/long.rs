@@ -89,7 +89,7 @@ fn a_victim_gets_no_probes() {
         world.client.update(now, |log| log.push(b"k"));
         for (_, mut datagram) in drain(now, &mut world.client) {
             spent += datagram.len();
-            let arrival = Arrival { from: victim, congested: false };
+            let arrival = Arrival { from: victim.into(), congested: false };
             let _ = world.server.handle_datagram(now, arrival, &mut datagram);
         }
         for (transmit, datagram) in drain(now, &mut world.server) {

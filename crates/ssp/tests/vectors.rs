@@ -306,7 +306,7 @@ fn follow(capture: &Value, role: Role) {
     for packet in entries(capture, "packets").iter().filter(|packet| sender(packet) != role) {
         let now = Time::from_millis(number(&packet["t_ms"]));
         let mut datagram = hex(&packet["packet"]);
-        let arrival = Arrival { from: peer, congested: false };
+        let arrival = Arrival { from: peer.into(), congested: false };
         endpoint.handle_datagram(now, arrival, &mut datagram).unwrap();
         if let Some(message) = packet.get("instruction").filter(|value| !value.is_null()) {
             let message = instruction(message);

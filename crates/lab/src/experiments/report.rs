@@ -197,6 +197,7 @@ pub const VIRTUAL: &[&str] = &[
     "Cargo.lock",
     "crates/lab/src/address.rs",
     "crates/lab/src/attacker.rs",
+    "crates/lab/src/byte_stream.rs",
     "crates/lab/src/ends.rs",
     "crates/lab/src/experiments.rs",
     "crates/lab/src/experiments/report.rs",

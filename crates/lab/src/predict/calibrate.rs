@@ -236,7 +236,11 @@ impl<L: State, R: State> DatagramTap<L, R> {
     fn hear(&mut self, now: Time, mut datagram: Vec<u8>) {
         let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         // A datagram that the real end drops may be dropped here, too.
-        let _ = self.0.handle_datagram(now, Arrival { from, congested: false }, &mut datagram);
+        let _ = self.0.handle_datagram(
+            now,
+            Arrival { from: from.into(), congested: false },
+            &mut datagram,
+        );
         while self.0.poll_event().is_some() {}
     }
 }

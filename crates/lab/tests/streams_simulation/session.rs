@@ -188,7 +188,8 @@ fn turn<L: State, R: State>(
     send: &mut impl FnMut(SocketAddr, bool, &[u8]),
 ) {
     while let Some(transmit) = connection.poll_transmit(now, out) {
-        send(transmit.to, transmit.new_port, &out.datagram);
+        let Some(to) = transmit.to.udp() else { continue };
+        send(to, transmit.new_port, &out.datagram);
     }
     while let Some(event) = connection.poll_event() {
         let is_fine = !matches!(event, Event::BadRemote(_) | Event::Ended(_));
@@ -203,7 +204,7 @@ fn hear<L: State, R: State>(
     arrived: Arrived,
 ) -> bool {
     let Arrived { from, mut datagram, ecn } = arrived;
-    let arrival = Arrival { from, congested: ecn == EcnCodepoint::Ce as u8 };
+    let arrival = Arrival { from: from.into(), congested: ecn == EcnCodepoint::Ce as u8 };
     connection.handle_datagram(now, arrival, &mut datagram).is_ok()
 }
 

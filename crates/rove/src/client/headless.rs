@@ -10,7 +10,7 @@ use std::time::Duration;
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
-use rove_ssp::{Config, ConnId, Machine, NativeWire, Role, SessionSecrets, Time, Timing};
+use rove_ssp::{Config, ConnId, Machine, NativeWire, Remote, Role, SessionSecrets, Time, Timing};
 use rove_streams::client::PathHints;
 use rove_term::Size;
 use tokio::sync::oneshot;
@@ -46,7 +46,7 @@ pub(super) enum Goodbye {
 /// Drives a session until it is over, by either end.
 pub(super) async fn drive(
     config: HeadlessConfig,
-    contact: oneshot::Sender<SocketAddr>,
+    contact: oneshot::Sender<Remote>,
     goodbye: oneshot::Receiver<Goodbye>,
 ) -> io::Result<()> {
     let HeadlessConfig { clock, candidates, secrets, conn, link } = config;
@@ -84,7 +84,7 @@ struct Headless {
     connection: Connection<Input, View>,
     link: PathHints,
     /// Gets the server's address when the server is first heard.
-    contact: Option<oneshot::Sender<SocketAddr>>,
+    contact: Option<oneshot::Sender<Remote>>,
     goodbye: oneshot::Receiver<Goodbye>,
     /// How to say goodbye, once decided.
     leaving: Option<Goodbye>,
@@ -145,7 +145,7 @@ impl End for Headless {
     }
 
     fn heard(&mut self, _: Time, heard: &Heard) {
-        self.link.heard(heard.at);
+        heard.at.iter().for_each(|at| self.link.heard(*at));
         if let Some(contact) = self.contact.take() {
             let _ = contact.send(heard.from);
             if self.connection.is_open() {

@@ -343,7 +343,7 @@ impl End for Screen<'_> {
             self.trace.step(format_args!("first heard from {}", heard.from));
         }
         if let Some(StreamsHandle { link, .. }) = &self.beside {
-            link.heard(heard.at);
+            heard.at.iter().for_each(|at| link.heard(*at));
         }
         if let Some(chosen) = heard.chosen {
             self.trace.step(format_args!("sending to {chosen}"));

@@ -43,7 +43,7 @@ impl Machine for Notebook {
         out.datagram.clear();
         out.datagram.resize(self.sends.pop()?, 7);
         let new_port = std::mem::take(&mut self.wants_port);
-        Some(Transmit { to: PEER.parse().unwrap(), new_port })
+        Some(Transmit { to: PEER.parse::<std::net::SocketAddr>().unwrap().into(), new_port })
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -52,8 +52,8 @@ impl Machine for Notebook {
 }
 
 impl Session for Notebook {
-    fn peer(&self) -> Option<std::net::SocketAddr> {
-        PEER.parse().ok()
+    fn peer(&self) -> Option<rove_ssp::Remote> {
+        PEER.parse::<std::net::SocketAddr>().ok().map(Into::into)
     }
 
     fn network_changed(&mut self, _: Time) {
@@ -91,7 +91,7 @@ impl End for Notebook {
     }
 
     fn heard(&mut self, _: Time, heard: &Heard) {
-        self.tell(format!("heard {}", heard.at));
+        self.tell(format!("heard {}", heard.from));
     }
 
     fn refused(&mut self, reject: Reject) {

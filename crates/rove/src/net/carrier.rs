@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
-use rove_ssp::{Arrival, Time, Transmit};
+use rove_ssp::{Arrival, Remote, Time, Transmit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -39,10 +39,11 @@ pub(crate) enum Received<'a> {
 /// What an authentic datagram tells of the way it came.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Its source.
-    pub from: SocketAddr,
-    /// Where the peer is to be reached: its source, or if anybody could have written that, the address in use.
-    pub at: SocketAddr,
+    /// Where it came from.
+    pub from: Remote,
+    /// Where the peer is to be reached: its source, or if anybody could have written that, the address in use. `None`
+    /// by a stream.
+    pub at: Option<SocketAddr>,
     /// The address that datagrams go to from now on, if that has just been decided.
     pub chosen: Option<SocketAddr>,
 }
@@ -87,10 +88,13 @@ impl Carrier {
     pub(crate) fn send(&mut self, now: Time, transmit: &Transmit, datagram: &[u8]) -> Sent {
         match self {
             Carrier::Client(routes) => routes.send(now, datagram),
-            Carrier::Listener(socket) => match socket.get_ref().try_send(transmit.to, datagram) {
-                Ok(()) => Sent::Gone,
-                Err(error) if is_too_big(&error) => Sent::TooBig,
-                Err(error) => Sent::Failed(error),
+            Carrier::Listener(socket) => match transmit.to {
+                Remote::Udp(to) => match socket.get_ref().try_send(to, datagram) {
+                    Ok(()) => Sent::Gone,
+                    Err(error) if is_too_big(&error) => Sent::TooBig,
+                    Err(error) => Sent::Failed(error),
+                },
+                Remote::Stream(_) => Sent::Gone,
             },
             #[cfg(test)]
             Carrier::Memory(memory) => memory.send(transmit, datagram),
@@ -99,24 +103,21 @@ impl Carrier {
 
     /// The datagram taken last was authentic. `peer` is where the session sends to by now: at a server, a
     /// straggler from where the client was before changes nothing.
-    pub(crate) fn on_authentic(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        peer: Option<SocketAddr>,
-    ) -> Heard {
+    pub(crate) fn on_authentic(&mut self, now: Time, from: Remote, peer: Option<Remote>) -> Heard {
+        let Remote::Udp(address) = from else { return Heard { from, at: None, chosen: None } };
         match self {
             Carrier::Client(routes) => {
-                Heard { from, at: routes.server_by(from), chosen: routes.heard(now, from) }
+                let at = Some(routes.server_by(address));
+                Heard { from, at, chosen: routes.heard(now, address) }
             }
             Carrier::Listener(socket) => {
                 if peer == Some(from) {
                     socket.get_ref().answer_from_there();
                 }
-                Heard { from, at: from, chosen: None }
+                Heard { from, at: Some(address), chosen: None }
             }
             #[cfg(test)]
-            Carrier::Memory(_) => Heard { from, at: from, chosen: None },
+            Carrier::Memory(_) => Heard { from, at: Some(address), chosen: None },
         }
     }
 

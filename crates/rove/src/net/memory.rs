@@ -31,7 +31,7 @@ impl Memory {
     pub(super) fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, Arrival)>> {
         Ok(self.arriving.pop_front().map(|(from, datagram)| {
             buffer[..datagram.len()].copy_from_slice(&datagram);
-            (datagram.len(), Arrival { from, congested: false })
+            (datagram.len(), Arrival { from: from.into(), congested: false })
         }))
     }
 

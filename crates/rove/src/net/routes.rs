@@ -332,7 +332,7 @@ mod tests {
                         break received;
                     }
                 };
-                assert_eq!((&buffer[..len], arrival.from), (b"answer".as_slice(), address));
+                assert_eq!((&buffer[..len], arrival.from), (b"answer".as_slice(), address.into()));
             }
             paths.send(now + OLD_SOCKETS_STAY + Duration::from_millis(1), b"x");
             assert_eq!(paths.sockets.len(), 1);

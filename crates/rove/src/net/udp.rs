@@ -145,7 +145,7 @@ impl Socket {
                     inbox.unread.start = end;
                     let octets = inbox.bytes[datagram.start..end].to_vec();
                     lane.pass(batch(&inbox.meta, octets));
-                    return Ok(Some((0, Arrival { from, congested: false })));
+                    return Ok(Some((0, Arrival { from: from.into(), congested: false })));
                 }
                 let len = datagram.len();
                 if len > buffer.len().min(DATAGRAM_BYTES_MAX) {
@@ -153,7 +153,7 @@ impl Socket {
                 }
                 buffer[..len].copy_from_slice(&inbox.bytes[datagram]);
                 let congested = inbox.meta.ecn == Some(EcnCodepoint::Ce);
-                return Ok(Some((len, Arrival { from, congested })));
+                return Ok(Some((len, Arrival { from: from.into(), congested })));
             }
             match inbox.fill(&self.state, &self.socket) {
                 Ok(()) => {}
@@ -326,16 +326,20 @@ mod tests {
             client.try_send(to, b"ask").unwrap();
             let (asked, arrival) = receive(&server);
             assert_eq!((asked.as_slice(), arrival.congested), (b"ask".as_slice(), false));
-            assert_eq!(arrival.from.is_ipv4(), to.is_ipv4(), "addresses come in canonical form");
+            assert_eq!(
+                arrival.from.udp().unwrap().is_ipv4(),
+                to.is_ipv4(),
+                "addresses come in canonical form"
+            );
             server.answer_from_there();
             // What strangers send to another address of ours changes nothing.
             let stranger = Socket::bind("0.0.0.0:0".parse().unwrap(), Source::Route).unwrap();
             let elsewhere = SocketAddr::new("127.0.0.9".parse().unwrap(), port);
             stranger.try_send(elsewhere, b"noise").unwrap();
             assert_eq!(receive(&server).0, b"noise");
-            server.try_send(arrival.from, b"answer").unwrap();
+            server.try_send(arrival.from.udp().unwrap(), b"answer").unwrap();
             let (answer, arrival) = receive(&client);
-            assert_eq!((answer.as_slice(), arrival.from), (b"answer".as_slice(), to));
+            assert_eq!((answer.as_slice(), arrival.from), (b"answer".as_slice(), to.into()));
         }
     }
 

@@ -11,14 +11,14 @@ mod typing;
 
 use std::fmt::{self, Display};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, ExitStatus};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
 use rove_session::{Peer, Viewer, ViewerId};
-use rove_ssp::{ConnId, Machine, Session, Time, Timing, Wire};
+use rove_ssp::{ConnId, Machine, Remote, Session, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
 use rustix::process::Signal;
 use tokio::io::Interest;
@@ -74,6 +74,8 @@ pub(super) struct Job {
     pub cores: CoreLimit,
     /// Streams beside the shell, if its client wants any.
     pub beside: StreamService,
+    /// Where ssh has its client.
+    pub ssh_client: Option<IpAddr>,
 }
 
 /// A session that outlives its clients.
@@ -132,6 +134,7 @@ struct Shell {
     life: Lifetime,
     /// The connection ids of clients.
     conns: Vec<(ViewerId, ConnId)>,
+    ssh_client: Option<IpAddr>,
     /// The session's end has started.
     closing: bool,
     /// It is over.
@@ -205,6 +208,7 @@ impl Shell {
             streams: job.streams,
             cores: job.cores,
             beside: job.beside,
+            ssh_client: job.ssh_client,
             closing: false,
             ended: false,
         })
@@ -320,13 +324,16 @@ impl Shell {
 
     /// Keeps the login record.
     fn watch_client(&mut self, now: Time) {
-        let presence = match self.newest_client() {
-            Some((heard, peer)) if now < heard + ATTACHED => Presence::Attached(peer.ip()),
+        let newest = self.newest_client();
+        let is_there = newest.is_some_and(|(heard, _)| now < heard + ATTACHED);
+        let presence = match newest {
+            Some((_, peer)) if is_there => {
+                self.ip_of(peer).map_or(Presence::Detached, Presence::Attached)
+            }
             Some(_) => Presence::Detached,
             None if self.control.is_some() => Presence::Detached,
             None => return,
         };
-        let is_there = matches!(presence, Presence::Attached(_));
         let was_there = std::mem::replace(&mut self.life.is_there, is_there);
         if is_there && !was_there {
             self.restore_control();
@@ -334,8 +341,16 @@ impl Shell {
         self.records.show(presence);
     }
 
+    /// The address of a client, which over ssh is where ssh has come from.
+    fn ip_of(&self, peer: Remote) -> Option<IpAddr> {
+        match peer {
+            Remote::Udp(address) => Some(address.ip()),
+            Remote::Stream(_) => self.ssh_client,
+        }
+    }
+
     /// When the client that was heard last was heard, and where.
-    fn newest_client(&self) -> Option<(Time, SocketAddr)> {
+    fn newest_client(&self) -> Option<(Time, Remote)> {
         let clients = self.session.viewers().map(Viewer::endpoint);
         let heard = clients.filter_map(|client| Some((client.last_heard()?, client.peer()?)));
         heard.max_by_key(|(heard, _)| *heard)

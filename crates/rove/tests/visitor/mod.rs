@@ -312,7 +312,7 @@ impl Visitor {
         let mut datagram = [0; 2048];
         match self.socket.recv_from(&mut datagram) {
             Ok((len, from)) => {
-                let arrival = Arrival { from, congested: false };
+                let arrival = Arrival { from: from.into(), congested: false };
                 let now = self.clock.now();
                 self.client.handle_datagram(now, arrival, &mut datagram[..len]).unwrap();
                 Some(from)

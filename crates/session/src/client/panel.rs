@@ -41,6 +41,8 @@ pub(crate) struct Figures<'a> {
     pub(crate) gauge: &'a Gauge,
     pub(crate) session: Option<&'a SessionInfo>,
     pub(crate) server: SocketAddr,
+    /// The session goes over ssh.
+    pub(crate) on_stream: bool,
     pub(crate) sent: Traffic,
     pub(crate) received: Traffic,
     /// Octets typed that the server does not have yet, as far as is known.
@@ -98,7 +100,8 @@ impl Figures<'_> {
             Some(session) => format!("rove {}", session.name),
             None => "rove".to_string(),
         };
-        border(&name, &format!("UDP {}", self.server))
+        let way = if self.on_stream { "ssh" } else { "UDP" };
+        border(&name, &format!("{way} {}", self.server))
     }
 
     /// Two lines: the curve's name and two texts at its left.
@@ -213,6 +216,7 @@ mod tests {
             gauge,
             session: None,
             server: SocketAddr::from(([203, 0, 113, 9], 60001)),
+            on_stream: false,
             sent: Traffic { datagrams: 9, bytes: 999 },
             received: Traffic { datagrams: 9, bytes: 1_250_000 },
             waiting: 12,

@@ -1,6 +1,6 @@
 //! What the status panel is told of the session and of the path.
 
-use rove_ssp::{Session as _, Time};
+use rove_ssp::{Remote, Session as _, Time};
 
 use crate::client::Client;
 use crate::client::gauge::Sample;
@@ -14,7 +14,8 @@ impl Client {
         Figures {
             gauge: &self.gauge,
             session: self.view().session(),
-            server: self.connection.peer().unwrap_or(self.server),
+            server: self.server,
+            on_stream: self.connection.peer().is_some_and(Remote::is_stream),
             sent: stats.sent,
             received: stats.received,
             waiting: endpoint.local().octets_held(),

@@ -269,7 +269,7 @@ impl Pair {
             // A datagram that comes after the end is refused, and that is all.
             let _ = machine.handle_datagram(
                 self.now,
-                Arrival { from, congested: false },
+                Arrival { from: from.into(), congested: false },
                 &mut datagram,
             );
             assert!(self.client.view().echo_ack() >= before, "the echo ack fell");

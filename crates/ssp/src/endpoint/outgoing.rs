@@ -2,14 +2,13 @@
 //! lost fragments, and control. The sender decides when, and the path how much.
 
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 use core::time::Duration;
 
 use zeroize::Zeroize;
 
 use super::{Endpoint, Event, Failure};
 use crate::buggify::Point;
-use crate::machine::Transmit;
+use crate::machine::{PathId, Remote, Transmit};
 use crate::outbox::Outbox;
 use crate::path::{Sealed, Sending};
 use crate::recovery::sent_log::{Load, SentDatagram};
@@ -38,7 +37,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     fn launch(
         &mut self,
         now: Time,
-        to: SocketAddr,
+        to: Remote,
         said: Prepared,
         deflater: &mut Deflater,
     ) -> Transfer {
@@ -221,28 +220,36 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// Sends what is about the path and nothing else, if that is due.
     pub(super) fn poll_path(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        if self.path.is_control_due(now) {
-            return self.emit_control(now, None, out);
+        if let Some(to) = self.path.control_due(now) {
+            return self.emit_control(now, to, None, out);
         }
         let (_, bytes) = self.path.probe().filter(|(at, _)| *at <= now)?;
-        self.emit_control(now, Some(bytes), out)
+        let to = self.path.peer()?;
+        self.emit_control(now, to, Some(bytes), out)
     }
 
     /// Sends what is about the path and nothing else.
     fn emit_control(
         &mut self,
         now: Time,
+        to: Remote,
         probe: Option<usize>,
         out: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let to = self.path.target(now, &self.timing)?;
+        self.path.target(now, &self.timing)?;
+        let is_try = to.path() != self.path.id();
+        self.stats.udp_tries += u64::from(is_try);
         let acked_sent_at = self.sender.history().first().last_sent;
         let flags = Flags { ack_only: true, ..Flags::default() };
         let ack_delay = self.sender.ack_delay();
         let sending = Sending { flags, acked_sent_at, ack_delay, probe, ..Sending::default() };
         let sent = self.path.send(now, to, sending, &self.timing, out).map(|sealed| {
             let transmit = sealed.transmit;
-            let load = if probe.is_some() { Load::Probe } else { Load::Control };
+            let load = match (is_try, probe) {
+                (true, _) => Load::UdpTry,
+                (false, Some(_)) => Load::Probe,
+                (false, None) => Load::Control,
+            };
             self.stats.sent.add(out.len());
             self.follow(now, sealed, out.len(), load);
             transmit
@@ -257,6 +264,10 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Gives up datagrams that have had no answer for too long, before a part of this transfer goes out. There
     /// is no timer for it: a session that sends nothing need not wake up.
     fn expire(&mut self, now: Time, sending: &mut Transfer) {
+        // What is in a stream comes, however late.
+        if self.path.id() == PathId::STREAM {
+            return;
+        }
         // What has no answer after twice the timeout was lost, or its answer was.
         let expiry = (2 * self.sender.timeout(&self.path)).max(EXPIRY_MIN);
         let Endpoint { log, path, outgoing, repairs, .. } = self;

@@ -60,6 +60,11 @@ impl Arrivals {
         self.offset = None;
     }
 
+    /// Forgets what was lost: what comes next comes another way.
+    pub(crate) fn forget_losses(&mut self) {
+        self.known = 0;
+    }
+
     /// The share of the peer's datagrams that is lost, in parts of one, with the doubt of few samples.
     pub(crate) fn loss(&self) -> f64 {
         let (missing, mut counted) = self.missing(LOSS_WINDOW);

@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use super::Path;
+use crate::machine::PathId;
 use crate::recovery::congestion::PARTS;
 use crate::recovery::sent_log::Outcome;
 use crate::stats::DirectionStats;
@@ -12,15 +13,24 @@ use crate::time::Time;
 impl Path {
     /// A datagram that the peer is to acknowledge went out.
     pub(crate) fn on_ack_eliciting_sent(&mut self, now: Time, nth: u64, bytes: usize) {
+        self.ways.note_use(now);
         self.attribution.on_sent(now, nth, bytes);
         self.congestion.on_sent(now, nth, bytes, self.attribution.rate());
     }
 
     /// What became of a datagram.
     pub(crate) fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
-        self.congestion.on_outcome(outcome);
-        self.attribution.on_outcome(outcome);
-        self.mtud.on_outcome(now, outcome);
+        let (Outcome::Delivered(sent)
+        | Outcome::Lost(sent)
+        | Outcome::Spurious(sent)
+        | Outcome::Forgotten(sent)) = outcome;
+        if sent.path == self.id() {
+            self.congestion.on_outcome(outcome);
+            self.attribution.on_outcome(outcome);
+        }
+        if sent.path == PathId::UDP {
+            self.mtud.on_outcome(now, outcome);
+        }
     }
 
     /// All outcomes of a report are told; it says this of our datagrams.

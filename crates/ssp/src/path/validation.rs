@@ -59,6 +59,22 @@ impl AddressValidation {
         }
     }
 
+    /// The same while a stream is in use. UDP may work one way only by now, so that an earlier proof does not count.
+    pub(super) fn on_datagram_beside(&mut self, now: Time, from: SocketAddr, bytes: usize) {
+        self.validated = None;
+        self.on_datagram(now, from, bytes);
+    }
+
+    /// A stream is in use, which needs no proof.
+    pub(super) fn rest(&mut self) {
+        (self.validated, self.unvalidated) = (None, None);
+    }
+
+    /// The address that is asked.
+    pub(super) fn asked(&self) -> Option<SocketAddr> {
+        self.unvalidated.as_ref().map(|unvalidated| unvalidated.address)
+    }
+
     /// A datagram newer than all before has come from here.
     pub(super) fn on_datagram(&mut self, now: Time, from: SocketAddr, bytes: usize) {
         // The newest datagram came from the proven address, so the peer is there.
@@ -100,8 +116,8 @@ impl AddressValidation {
         u64::from_be_bytes(token)
     }
 
-    /// An answer has come from here. Whether it proves an address after another one.
-    pub(super) fn on_response(&mut self, from: SocketAddr, token: u64) -> bool {
+    /// An answer has come from here. Whether it proves the address, and whether that comes after another one.
+    pub(super) fn on_response(&mut self, from: SocketAddr, token: u64) -> Option<bool> {
         let answered =
             |unvalidated: &Unvalidated| unvalidated.address == from && unvalidated.token == token;
         if self.unvalidated.as_ref().is_some_and(answered) {
@@ -110,9 +126,9 @@ impl AddressValidation {
         } else if self.abandoned == Some((from, token)) {
             self.abandoned = None;
         } else {
-            return false;
+            return None;
         }
-        self.validated.replace(from).is_some_and(|before| before != from)
+        Some(self.validated.replace(from).is_some_and(|before| before != from))
     }
 
     /// Whether a datagram of this length may go to the peer.

@@ -13,6 +13,8 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CongestionWindow {
     size: f64,
+    /// No more than this, however large the window is: a stream keeps what waits in it.
+    limit: Option<f64>,
     slow_start: bool,
     /// Octets in flight: of states without an outcome.
     pub bytes: usize,
@@ -120,8 +122,14 @@ impl CongestionWindow {
 
     /// The path is another now.
     pub(crate) fn reset(&mut self, now: Time) {
-        let next = self.next;
-        *self = CongestionWindow { since: next, next, ..CongestionWindow::new(now) };
+        let CongestionWindow { next, limit, .. } = *self;
+        *self = CongestionWindow { since: next, next, limit, ..CongestionWindow::new(now) };
+    }
+
+    /// Datagrams go by another way from now on, where the next one has this number.
+    pub(crate) fn switch(&mut self, now: Time, next: u64, limit: Option<usize>) {
+        let limit = limit.map(|bytes| bytes as f64);
+        *self = CongestionWindow { since: next, next, limit, ..CongestionWindow::new(now) };
     }
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
@@ -136,7 +144,8 @@ impl CongestionWindow {
         attribution: &LossAttribution,
     ) -> Time {
         let gap = self.pacing_gap / share;
-        if (self.bytes as f64) < self.size {
+        let size = self.limit.map_or(self.size, |limit| limit.min(self.size));
+        if (self.bytes as f64) < size {
             return last + gap;
         }
         // A frame may be much longer than the window. On a slow link the first sign of its queue comes when the
@@ -144,7 +153,9 @@ impl CongestionWindow {
         // Octets that inherent loss takes stand in no queue.
         let queued = self.bytes as f64 * (1.0 - attribution.inherent());
         let is_far_beyond = queued >= 2.0 * self.size;
-        let wait = match is_far_beyond || self.congested(attribution) {
+        // A stream loses no acknowledgment, so there is always one to wait for.
+        let waits = self.limit.is_some() || is_far_beyond || self.congested(attribution);
+        let wait = match waits {
             // What is on its way beyond the window takes as many round trips to drain.
             true => timeout.max(rtt.srtt().mul_f64(self.bytes as f64 / self.size)).min(DRAIN_MAX),
             false => (rtt.srtt() / 2).clamp(PACING_GAP_MIN, PACING_GAP_MAX),

@@ -50,6 +50,11 @@ impl RttEstimator {
         self.samples = self.samples.saturating_add(1);
     }
 
+    /// Sets the bounds of the retransmission timeout.
+    pub(crate) fn bound(&mut self, rto_min: Duration, rto_max: Duration) {
+        (self.rto_min, self.rto_max) = (rto_min, rto_max);
+    }
+
     /// The smoothed round trip.
     pub fn srtt(&self) -> Duration {
         self.srtt

@@ -35,6 +35,8 @@ impl SentDatagram {
 pub(crate) enum Load {
     /// An acknowledgment, or something about the path: nothing that is sent again.
     Control,
+    /// Something small by a way that is not in use, to find out whether it works. That it is lost means nothing.
+    UdpTry,
     /// Padding, to find out how long datagrams may be. A lost one is no sign of congestion
     /// (RFC 8899 §3, 7).
     Probe,
@@ -58,7 +60,9 @@ pub(crate) enum Outcome<'a> {
 pub(crate) struct SentLog {
     entries: VecDeque<Entry>,
     /// The newest of each path that the peer has reported, by its number there.
-    largest: [Option<u64>; PATHS_MAX],
+    largest: [Option<u64>; PathId::COUNT],
+    /// The newest that it has reported.
+    newest: Option<Seq>,
 }
 
 struct Entry {
@@ -77,8 +81,6 @@ enum Status {
 
 /// Datagrams that the log holds; the outcome of an older one stays unknown.
 const ENTRIES_MAX: usize = 1024;
-/// Paths at a time.
-const PATHS_MAX: usize = 1;
 
 impl SentLog {
     /// A datagram went out; its number is higher than all before. `each` hears of one that it displaces.
@@ -104,7 +106,8 @@ impl SentLog {
         if self.entries.back().is_none_or(|last| last.sent.seq < report.newest) {
             return;
         }
-        let SentLog { entries, largest } = self;
+        let SentLog { entries, largest, newest } = self;
+        *newest = (*newest).max(Some(report.newest));
         let older = entries.partition_point(|entry| entry.sent.seq <= report.newest);
         for Entry { sent, .. } in entries.range(..older) {
             if reports(report, sent.seq) {
@@ -132,7 +135,31 @@ impl SentLog {
                 each(outcome);
             }
         }
+        self.give_up_unnamed(report.newest);
         self.tidy();
+    }
+
+    /// Closes the entries of a way that is not used any more, whose outcome nobody awaits. What comes of them is
+    /// spurious.
+    pub(crate) fn abandon(&mut self, path: PathId) {
+        for Entry { sent, status } in &mut self.entries {
+            if sent.path == path && *status == Status::Open {
+                *status = Status::Lost;
+            }
+        }
+    }
+
+    /// Nothing that overtakes it shows that a datagram was lost by a way that is silent. Once no report can name it,
+    /// its outcome stays unknown.
+    fn give_up_unnamed(&mut self, newest: Seq) {
+        for Entry { sent, status } in &mut self.entries {
+            if newest.get().saturating_sub(sent.seq.get()) <= Report::SPAN {
+                break;
+            }
+            if *status == Status::Open && !sent.is_ack_eliciting() {
+                *status = Status::Lost;
+            }
+        }
     }
 
     /// The peer holds this state: all datagrams of it and of those before it have left the path. A wire
@@ -169,7 +196,7 @@ impl SentLog {
         let newest = report.newest.get();
         let probes = self.entries.iter().filter(|Entry { sent, status }| {
             let back = newest.saturating_sub(sent.seq.get());
-            sent.load == Load::Probe
+            matches!(sent.load, Load::Probe | Load::UdpTry)
                 && *status != Status::Arrived
                 && (REORDER_THRESHOLD..=Report::SPAN).contains(&back)
         });
@@ -182,11 +209,11 @@ impl SentLog {
     /// Drops entries whose outcome is final. A lost one stays as long as a report can name it: it may only
     /// be late.
     fn tidy(&mut self) {
-        let Some(last) = self.entries.back().map(|last| last.sent.nth) else { return };
+        let Some(last) = self.entries.back().map(|last| last.sent.seq) else { return };
+        // Before the first report nobody knows what it will name, so the newest are kept.
+        let newest = self.newest.unwrap_or(last).get();
         while let Some(Entry { sent, status }) = self.entries.front() {
-            // Before the first report nobody knows what it will name, so the newest are kept.
-            let largest = self.largest[sent.path.index()].unwrap_or(last);
-            if *status == Status::Open || largest.saturating_sub(sent.nth) <= Report::SPAN {
+            if *status == Status::Open || newest.saturating_sub(sent.seq.get()) <= Report::SPAN {
                 break;
             }
             self.entries.pop_front();

@@ -11,7 +11,7 @@ use crate::sender::redundancy::{Feedback, Redundancy, Resend};
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{Acks, AdaptiveTiming};
+use crate::timing::{Acks, AdaptiveTiming, StreamTiming};
 use crate::wire::{Flags, Role};
 
 /// When to repeat a state, and when to acknowledge.
@@ -56,6 +56,11 @@ impl AdaptivePolicy {
         self.redundancy.on_datagram(now, &path.rtt, loss, feedback);
         // Copies of what is lost in a full queue only make the queue longer.
         self.redundancy.judge(path.suppresses_redundancy(now));
+    }
+
+    /// Datagrams go by a stream from now on, or by UDP.
+    pub(crate) fn switch(&mut self, stream: Option<StreamTiming>) {
+        self.redundancy.switch(stream);
     }
 
     /// This state takes several datagrams, of which one goes out now: its answer is due after that. If it

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use crate::recovery::rtt::RttEstimator;
 use crate::time::Time;
-use crate::timing::AdaptiveTiming;
+use crate::timing::{AdaptiveTiming, StreamTiming};
 
 /// The clocks of an adaptive sender.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub(crate) struct Redundancy {
     datagrams: u32,
     /// Sending more than is needed makes things worse.
     congested: bool,
+    /// The constants of a stream, while one is in use.
+    stream: Option<StreamTiming>,
 }
 
 /// What the peer says of all our datagrams together.
@@ -106,6 +108,7 @@ impl Redundancy {
             calm_ack_delay: policy.ack_delay,
             datagrams: 0,
             congested: false,
+            stream: None,
             policy,
             round: None,
             latencies: VecDeque::new(),
@@ -131,7 +134,8 @@ impl Redundancy {
     ) {
         // After a gap the timers have backed off. The first datagram that comes shows that the path
         // works again.
-        self.back |= now.since(self.heard) > rtt.srtt() + BACK_AFTER && self.overdue(now);
+        let was_silent = now.since(self.heard) > rtt.srtt() + BACK_AFTER;
+        self.back |= was_silent && self.overdue(now) && self.stream.is_none();
         self.heard = now;
         self.loss_in = loss_in;
         self.reported |= feedback.is_some();
@@ -148,6 +152,13 @@ impl Redundancy {
             (None, Some(fixed)) => fixed,
             (None, None) => self.ack_delay(),
         };
+    }
+
+    /// Datagrams go by a stream from now on, or by UDP.
+    pub(crate) fn switch(&mut self, stream: Option<StreamTiming>) {
+        self.stream = stream;
+        self.latencies.clear();
+        self.back = false;
     }
 
     /// Whether the peer says what comes.
@@ -220,6 +231,7 @@ impl Redundancy {
     /// much on a congested path.
     pub(crate) fn parity_loss(&self) -> Option<f64> {
         let pays = self.loss_out > self.policy.parity_loss_min && !self.congested;
+        let pays = pays && self.stream.is_none();
         pays.then_some(self.loss_out)
     }
 
@@ -280,6 +292,9 @@ impl Redundancy {
 
     /// How long an acknowledgment of ours may wait.
     pub(crate) fn ack_delay(&self) -> Duration {
+        if let Some(stream) = &self.stream {
+            return stream.ack_delay;
+        }
         match self.loss_in.max(self.loss_out) > ACK_LOSS {
             true => self.policy.ack_delay_lossy,
             false => self.calm_ack_delay,
@@ -289,6 +304,9 @@ impl Redundancy {
     /// How long to wait for an answer: the probe timeout (loss-policy §5, 4).
     pub(crate) fn pto(&self, rtt: &RttEstimator) -> Duration {
         let asked = rtt.srtt() + SLACK_MIN.max(4 * rtt.rttvar()) + self.peer_ack_delay;
+        if let Some(stream) = &self.stream {
+            return asked.clamp(stream.rto_min, stream.rto_max);
+        }
         if self.latencies.len() < LATENCIES / 4 {
             return asked;
         }
@@ -302,6 +320,10 @@ impl Redundancy {
 
     fn probe_timeout(&self, round: &ProbeRound, rtt: &RttEstimator) -> Duration {
         let pto = self.pto(rtt);
+        if let Some(stream) = &self.stream {
+            // What is not answered waits in the stream, and so would whatever is said again.
+            return (pto * (1 << round.unanswered.min(4))).min(stream.rto_max);
+        }
         if round.began.since(round.first) > PATIENCE {
             return PROBE_LATE;
         }
@@ -319,7 +341,8 @@ impl Redundancy {
 
     /// When the next copy is due; `None` if all are made, or an answer is due before.
     fn copy_at(&self, round: &ProbeRound, rtt: &RttEstimator) -> Option<Time> {
-        if round.transmissions >= self.copies(round) || round.unanswered >= SILENT_ROUNDS {
+        let is_one = self.stream.is_some() || round.transmissions >= self.copies(round);
+        if is_one || round.unanswered >= SILENT_ROUNDS {
             return None;
         }
         let offset = self.policy.copy_spacing * ((1 << round.transmissions.min(16)) - 1);

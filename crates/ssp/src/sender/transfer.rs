@@ -3,13 +3,13 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 
 use libm::{ceil, sqrt};
 
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{self, FragmentId, Parity};
 use crate::instruction::parity::{self, COVERED_MAX, PARITY_MAX};
+use crate::machine::Remote;
 use crate::recovery::sent_log::{Load, Outcome};
 use crate::state::StateNum;
 use crate::time::Time;
@@ -20,7 +20,7 @@ pub(crate) struct Transfer {
     pub started: Time,
     pub flags: Flags,
     /// Where the peer was then.
-    pub to: SocketAddr,
+    pub to: Remote,
     /// It acknowledges the peer's last state.
     pub is_final_ack: bool,
     old: StateNum,
@@ -59,12 +59,14 @@ const AHEAD_MAX: usize = 96;
 /// Fragments that leave at once: the rest of what is longer waits for the window. What can be told in parts has
 /// no more in each.
 pub(crate) const BURST: usize = 64;
+/// The same on a stream, half of its window, since a stream takes nothing back.
+pub(crate) const STREAM_BURST: usize = 6;
 
 impl Transfer {
     /// `payload_max` is for a fragment's contents; `loss` is the share of datagrams lost if parity is of use.
     pub(crate) fn new(
         now: Time,
-        to: SocketAddr,
+        to: Remote,
         id: FragmentId,
         message: &Instruction,
         packed: Vec<u8>,
@@ -88,7 +90,7 @@ impl Transfer {
             count,
             states: vec![FragmentState::Unsent; count + parity],
             unsent: 0,
-            burst: BURST,
+            burst: if to.is_stream() { STREAM_BURST } else { BURST },
             solicitations: 0,
             solicit_ack: false,
             last_sent: now,
@@ -258,7 +260,7 @@ mod tests {
     use crate::recovery::sent_log::SentDatagram;
 
     fn transfer(octets: usize, loss: Option<f64>) -> Transfer {
-        let to = SocketAddr::from(([192, 0, 2, 1], 1));
+        let to = Remote::Udp(core::net::SocketAddr::from(([192, 0, 2, 1], 1)));
         let message = Instruction::default();
         Transfer::new(Time::ZERO, to, 5.into(), &message, vec![7; octets], 100, loss)
     }

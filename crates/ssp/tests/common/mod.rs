@@ -209,7 +209,7 @@ impl Hand {
     }
 
     pub fn arrival(&self) -> Arrival {
-        Arrival { from: self.address, congested: false }
+        Arrival { from: self.address.into(), congested: false }
     }
 
     pub fn seal(&mut self, payload: &[u8]) -> Vec<u8> {
@@ -429,7 +429,7 @@ impl World {
     }
 
     fn deliver(&mut self, to: Role, datagram: &mut [u8]) {
-        let from = |from| Arrival { from, congested: false };
+        let from = |from: SocketAddr| Arrival { from: from.into(), congested: false };
         let _ = match to {
             Role::Client => self.client.handle_datagram(self.now, from(server_address()), datagram),
             Role::Server => self.server.handle_datagram(self.now, from(self.client_from), datagram),

@@ -1,5 +1,7 @@
 //! Enemies without the key, with forgeries and with old datagrams.
 
+use rove_ssp::Remote;
+
 use super::*;
 
 /// Everything about an endpoint that an enemy could want to change.
@@ -8,7 +10,7 @@ struct Standing<R> {
     remote: R,
     nums: [StateNum; 3],
     heard: Option<Time>,
-    peer: Option<SocketAddr>,
+    peer: Option<Remote>,
     srtt: Duration,
     samples: u64,
     timeout: Option<Time>,
@@ -113,7 +115,10 @@ impl Loot {
 }
 
 fn arrival(port: u16) -> Arrival {
-    Arrival { from: SocketAddr::from(([192, 0, 2, 66], port)), congested: port.is_multiple_of(2) }
+    Arrival {
+        from: SocketAddr::from(([192, 0, 2, 66], port)).into(),
+        congested: port.is_multiple_of(2),
+    }
 }
 
 #[test]

@@ -342,7 +342,7 @@ fn reports_may_say_anything() {
         let wire = Liar { glass, heard: 0, rng: Rng::new(seed) };
         let mut victim: Client = common::client_with(ms(0), Timing::ROVE, Box::new(wire));
         let (mut rng, mut out, mut now) = (Rng::new(seed), Outbox::default(), ms(0));
-        let arrival = Arrival { from: server_address(), congested: false };
+        let arrival = Arrival { from: server_address().into(), congested: false };
         for turn in 0..TRIES / 100 {
             now = now + Duration::from_millis(rng.below(60).into());
             if turn % 8 == 0 {
@@ -385,7 +385,7 @@ fn never_acknowledge(timing: Timing) {
         );
         Fragment { id: num.into(), number: 0, last: true, contents: &packed }.encode(&mut payload);
         peer.seal(&Envelope::default(), &payload, &mut datagram).unwrap();
-        let from = Arrival { from: client_address(), congested: false };
+        let from = Arrival { from: client_address().into(), congested: false };
         server.handle_datagram(now, from, &mut datagram).unwrap();
     };
 

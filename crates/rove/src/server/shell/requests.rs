@@ -81,7 +81,7 @@ impl Shell {
 
     fn clients(&self, now: Time) -> Clients {
         let there = self.session.viewers().filter(|viewer| viewer.was_heard(now, PRESENT_FOR));
-        let addresses = there.filter_map(|viewer| Some(viewer.endpoint().peer()?.ip()));
+        let addresses = there.filter_map(|viewer| self.ip_of(viewer.endpoint().peer()?));
         let addresses: Vec<_> = addresses.collect();
         if !addresses.is_empty() {
             return Clients::There(addresses);

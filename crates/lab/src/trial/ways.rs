@@ -1,0 +1,62 @@
+//! The ways of a trial's session: how UDP and the stream are at its beginning, in its middle, and when all is well again.
+
+use rove_ssp::Session as _;
+
+use super::{ROUND_TRIP, Trial};
+use crate::byte_stream::StreamProfile;
+use crate::link::Profile;
+use crate::rng::Chance;
+use crate::session::Session;
+use crate::ways::Ways;
+use crate::world::Fault;
+
+/// Octets on their way by a stream: its window, the first fragments of one more instruction, and what is about the path.
+const STREAM_OCTETS_MAX: usize = 32 << 10;
+
+impl Trial<'_> {
+    /// ssh is there from the first moment.
+    pub(super) fn open_stream(&mut self) {
+        let Some(ways) = &self.scenario.ways else { return };
+        let Session { world, client_id, server_id } = &mut self.session;
+        world.set_stream_profile(&StreamProfile::delay(ways.stream.delay));
+        let stream = world.open_stream(*client_id, *server_id);
+        let now = world.local_now(*client_id);
+        self.session.client_mut().client.stream_opened(now, stream);
+        let path = Profile::delay(self.scenario.up.delay);
+        self.set_paths([&path, &path]);
+    }
+
+    /// How UDP is from now on.
+    pub(super) fn set_paths(&mut self, paths: [&Profile; 2]) {
+        let own = || paths.map(Profile::clone);
+        let [up, down] = self.scenario.ways.as_ref().map_or_else(own, |ways| ways.udp(paths));
+        let Session { world, client_id, server_id } = &mut self.session;
+        world.set_profile(*client_id, *server_id, up);
+        world.set_profile(*server_id, *client_id, down);
+    }
+
+    /// Little waits in a stream, so that nothing in it is old.
+    pub(super) fn measure_stream(&self) -> Result<(), Fault> {
+        match self.session.world.stream_octets_most() {
+            most if most > STREAM_OCTETS_MAX => {
+                self.fault(format!("{most} octets were on their way by a stream"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Heals the link, and stops the attacker.
+    pub(super) fn heal_link(&mut self) {
+        let Session { world, client_id, server_id } = &mut self.session;
+        world.set_stream_profile(&StreamProfile::delay(ROUND_TRIP / 2));
+        world.set_attacker(Chance::NEVER);
+        let fair = Profile::delay(ROUND_TRIP / 2);
+        match self.scenario.ways.as_ref().is_some_and(Ways::stays) {
+            true => self.set_paths([&fair, &fair]),
+            false => {
+                world.set_profile(*client_id, *server_id, fair.clone());
+                world.set_profile(*server_id, *client_id, fair);
+            }
+        }
+    }
+}

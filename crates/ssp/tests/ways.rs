@@ -1,0 +1,260 @@
+//! A stream beside UDP (`docs/wire.md` §11), in virtual time: where both ends go, and what is sent where.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rove_ssp::{
+    Arrival, BadDiff, Config, ConnId, Context, Endpoint, KeyPair, Machine, NativeWire, Outbox,
+    Remote, Role, Session, State, StreamId, Time, Timing,
+};
+use zeroize::Zeroizing;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Page(Vec<u8>);
+
+impl State for Page {
+    fn diff_from(&self, base: &Page, out: &mut Vec<u8>) {
+        if self != base {
+            out.extend_from_slice(&self.0);
+        }
+    }
+
+    fn apply(&mut self, diff: &[u8]) -> Result<(), BadDiff> {
+        self.0 = diff.to_vec();
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+type End = Endpoint<Page, Page>;
+
+const STREAM: Remote = Remote::Stream(StreamId::new(3));
+const UP: usize = 0;
+const DOWN: usize = 1;
+
+fn client_at() -> SocketAddr {
+    "192.0.2.7:40000".parse().unwrap()
+}
+
+fn server_at() -> SocketAddr {
+    "198.51.100.1:60001".parse().unwrap()
+}
+
+/// Two ends, 20 ms apart by both ways.
+struct Ends {
+    now: Time,
+    ends: [End; 2],
+    /// When a datagram arrives at the other end, in order, and how it went.
+    way: [VecDeque<(Time, Remote, Vec<u8>)>; 2],
+    /// Whether UDP works up and down, and whether the stream does.
+    udp: [bool; 2],
+    stream: bool,
+    /// Datagrams by UDP, up and down.
+    by_udp: [u32; 2],
+    /// The longest datagram by the stream.
+    longest: usize,
+}
+
+impl Ends {
+    fn new() -> Ends {
+        let pairs = [[7; 32], [8; 32]].map(|octets| KeyPair::from_random(Zeroizing::new(octets)));
+        let conn = ConnId::new(5);
+        let context = Context { nonce: [9; 16], conn };
+        let [client, server] = pairs;
+        let (own, other) = (client.public(), server.public());
+        let secrets = [
+            client.agree_as_client(&other, &context).unwrap(),
+            server.agree_as_server(&own, &context).unwrap(),
+        ];
+        let mut roles = [Role::Client, Role::Server].into_iter();
+        let ends = secrets.map(|secrets| {
+            let role = roles.next().unwrap();
+            let config = Config {
+                role,
+                wire: Box::new(NativeWire::new(&secrets, conn, role)),
+                timing: Timing::ROVE,
+                peer: (role == Role::Client).then(server_at),
+                local: Page::default(),
+                remote: Page::default(),
+                seed: 1,
+            };
+            Endpoint::new(Time::ZERO, config)
+        });
+        Ends {
+            now: Time::ZERO,
+            ends,
+            way: Default::default(),
+            udp: [true; 2],
+            stream: true,
+            by_udp: [0; 2],
+            longest: 0,
+        }
+    }
+
+    /// With the stream from the first moment.
+    fn carried(udp: [bool; 2]) -> Ends {
+        let mut ends = Ends { udp, ..Ends::new() };
+        ends.ends[UP].stream_opened(Time::ZERO, StreamId::new(3));
+        ends
+    }
+
+    fn run(&mut self, millis: u64) {
+        for _ in 0..millis {
+            for at in [UP, DOWN] {
+                while self.way[at].front().is_some_and(|(due, ..)| *due <= self.now) {
+                    let (_, from, mut octets) = self.way[at].pop_front().unwrap();
+                    let arrival = Arrival { from, congested: false };
+                    let _ = self.ends[1 - at].handle_datagram(self.now, arrival, &mut octets);
+                }
+                let mut out = Outbox::default();
+                while let Some(transmit) = self.ends[at].poll_transmit(self.now, &mut out) {
+                    let (from, works) = match transmit.to {
+                        Remote::Udp(_) => {
+                            self.by_udp[at] += 1;
+                            ([client_at(), server_at()][at].into(), self.udp[at])
+                        }
+                        to => {
+                            self.longest = self.longest.max(out.datagram.len());
+                            (to, self.stream)
+                        }
+                    };
+                    if works {
+                        let due = self.now + Duration::from_millis(20);
+                        self.way[at].push_back((due, from, out.datagram.clone()));
+                    }
+                }
+                assert!(self.ends[at].poll_timeout().is_none_or(|due| due > self.now));
+            }
+            self.now = self.now + Duration::from_millis(1);
+        }
+    }
+
+    /// One end says something. The other has to have it within this time.
+    fn say(&mut self, at: usize, octets: usize, within_ms: u64) {
+        // Nothing that becomes shorter by packing.
+        let mut random = octets as u32 | 1;
+        let mut next = || {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 24) as u8
+        };
+        let text: Vec<u8> = (0..octets).map(|_| next()).collect();
+        self.ends[at].update(self.now, |page| page.0.clone_from(&text));
+        let since = self.now;
+        while self.ends[1 - at].remote().0 != text {
+            self.run(1);
+            let waited = self.now.since(since).as_millis() as u64;
+            assert!(waited <= within_ms, "{octets} octets of {at} take more than {within_ms} ms");
+        }
+    }
+
+    fn peers(&self) -> [Option<Remote>; 2] {
+        [self.ends[UP].peer(), self.ends[DOWN].peer()]
+    }
+}
+
+const BY_UDP: [fn() -> SocketAddr; 2] = [server_at, client_at];
+
+fn by_udp() -> [Option<Remote>; 2] {
+    BY_UDP.map(|at| Some(at().into()))
+}
+
+const BY_STREAM: [Option<Remote>; 2] = [Some(STREAM); 2];
+
+#[test]
+fn a_session_begins_on_the_stream_and_goes_on_by_udp() {
+    let mut ends = Ends::carried([true; 2]);
+    ends.say(UP, 5, 25);
+    assert_eq!(ends.peers()[DOWN], Some(STREAM));
+    // A try, the question by UDP, its answer.
+    ends.run(100);
+    assert_eq!(ends.peers(), by_udp());
+    ends.say(DOWN, 3000, 40);
+    ends.say(UP, 9, 40);
+    assert_eq!([UP, DOWN].map(|at| ends.ends[at].stats().to_udp), [1, 1]);
+}
+
+#[test]
+fn without_udp_it_stays_on_the_stream() {
+    for udp in [[false, false], [false, true], [true, false]] {
+        let mut ends = Ends::carried(udp);
+        for turn in 0..30 {
+            ends.say(UP, 5 + turn, 100);
+            ends.say(DOWN, 2000 + turn, 100);
+            ends.run(1000);
+            assert_eq!(ends.peers(), BY_STREAM, "{udp:?}");
+        }
+        assert!((1300..=1400).contains(&ends.longest), "{} octets", ends.longest);
+        let stats = [UP, DOWN].map(|at| ends.ends[at].stats());
+        // 11 tries in 10 s, and then one each 4 s while something is said.
+        assert!((11..=40).contains(&ends.by_udp[UP]), "{udp:?} {:?}", ends.by_udp);
+        assert_eq!(ends.by_udp[DOWN] > 0, udp[UP], "who is not heard is not asked");
+        assert_eq!(stats.map(|stats| stats.resends), [0, 0], "nothing is said twice");
+        assert_eq!(stats.map(|stats| stats.parity_sent), [0, 0]);
+        assert!(ends.by_udp[DOWN] <= 3 * ends.by_udp[UP]);
+    }
+}
+
+#[test]
+fn udp_that_dies_is_left_in_three_timeouts_and_taken_back() {
+    let mut ends = Ends::carried([true; 2]);
+    ends.say(UP, 5, 100);
+    ends.run(5000);
+    assert_eq!(ends.peers(), by_udp());
+    for (turn, udp) in [[false, false], [true, false], [false, true]].into_iter().enumerate() {
+        ends.udp = udp;
+        // Whoever speaks finds out.
+        ends.say([UP, DOWN, UP][turn], 50 + turn, 3500);
+        ends.say(DOWN, 80 + turn, 3500);
+        ends.run(4000);
+        assert_eq!(ends.peers(), BY_STREAM, "{udp:?}");
+        ends.udp = [true; 2];
+        ends.run(1100);
+        assert_eq!(ends.peers(), by_udp(), "{udp:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_ends_leaves_udp() {
+    let mut ends = Ends::carried([false; 2]);
+    ends.say(UP, 5, 100);
+    ends.run(60_000);
+    (ends.udp, ends.stream) = ([true; 2], false);
+    for end in &mut ends.ends {
+        end.stream_closed(ends.now, StreamId::new(3));
+    }
+    assert_eq!(ends.peers(), [Some(server_at().into()), None]);
+    ends.say(UP, 6, 400);
+    ends.say(DOWN, 7, 400);
+    // A second one does as well as the first.
+    (ends.udp, ends.stream) = ([false; 2], true);
+    ends.ends[UP].stream_opened(ends.now, StreamId::new(3));
+    ends.say(DOWN, 8, 4000);
+    assert_eq!(ends.peers(), BY_STREAM);
+}
+
+/// A copy of the client's datagram from elsewhere moves nobody while the stream is in use.
+#[test]
+fn a_stranger_with_a_copy_is_asked_and_not_followed() {
+    let mut ends = Ends::carried([true, false]);
+    ends.say(UP, 5, 100);
+    let stranger: SocketAddr = "203.0.113.66:666".parse().unwrap();
+    let mut spent = 0;
+    for _ in 0..2000 {
+        let from_client = ends.way[UP].iter_mut().filter(|(_, from, _)| !from.is_stream());
+        for (_, from, octets) in from_client {
+            if *from != Remote::Udp(stranger) {
+                spent += octets.len();
+            }
+            *from = stranger.into();
+        }
+        ends.run(1);
+        assert_eq!(ends.peers()[DOWN], Some(STREAM));
+    }
+    assert!(spent > 0 && ends.by_udp[DOWN] >= 1);
+    assert!(ends.by_udp[DOWN] as usize * 55 <= 3 * spent, "{} {spent}", ends.by_udp[DOWN]);
+}
