@@ -42,6 +42,8 @@ pub(crate) struct Path {
     pub arrivals: Arrivals,
     /// What ours went through, as the peer last reported it.
     departures: Option<DirectionStats>,
+    /// How many of ours arrived, and how many were lost.
+    outcomes: (u64, u64),
     peer: Option<Remote>,
     /// Where the peer was last, also once that is forgotten as a target.
     seen: Option<Remote>,
@@ -161,6 +163,7 @@ impl Path {
             attribution: LossAttribution::default(),
             arrivals: Arrivals::default(),
             departures: None,
+            outcomes: (0, 0),
             peer: peer.map(Remote::Udp),
             seen: peer.map(Remote::Udp),
             server: peer.filter(|_| role == Role::Client),
@@ -331,7 +334,8 @@ impl Path {
 
     /// What becomes of datagrams, ours and the peer's.
     pub(crate) fn stats(&self) -> PathStats {
-        PathStats { sent: self.departures, received: self.arrivals.direction() }
+        let (delivered, lost) = self.outcomes;
+        PathStats { sent: self.departures, received: self.arrivals.direction(), delivered, lost }
     }
 
     /// Datagrams take another path: nothing that was learned of the last one holds for it.

@@ -77,6 +77,10 @@ pub struct PathStats {
     pub sent: Option<DirectionStats>,
     /// To the peer's.
     pub received: DirectionStats,
+    /// Datagrams of ours that arrived, since the session began, as far as that is known.
+    pub delivered: u64,
+    /// Those that were lost, but for those that tried what length the path takes.
+    pub lost: u64,
 }
 
 /// What one direction of the path does to datagrams.

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::Path;
 use crate::machine::PathId;
 use crate::recovery::congestion::PARTS;
-use crate::recovery::sent_log::Outcome;
+use crate::recovery::sent_log::{Load, Outcome};
 use crate::stats::DirectionStats;
 use crate::time::Time;
 
@@ -20,6 +20,15 @@ impl Path {
 
     /// What became of a datagram.
     pub(crate) fn on_outcome(&mut self, now: Time, outcome: Outcome<'_>) {
+        let (delivered, lost) = &mut self.outcomes;
+        match outcome {
+            Outcome::Delivered(_) => *delivered += 1,
+            Outcome::Lost(sent) if sent.load != Load::Probe => *lost += 1,
+            Outcome::Spurious(sent) if sent.load != Load::Probe => {
+                (*delivered, *lost) = (*delivered + 1, lost.saturating_sub(1));
+            }
+            Outcome::Lost(_) | Outcome::Spurious(_) | Outcome::Forgotten(_) => {}
+        }
         let (Outcome::Delivered(sent)
         | Outcome::Lost(sent)
         | Outcome::Spurious(sent)

@@ -101,6 +101,21 @@ const CAPABILITY_SETULC: &str = "536574756C63";
 const CAPABILITY_SU: &str = "5375";
 
 impl DeviceReports {
+    /// The name by which it is known, if it has told one.
+    pub fn known_name(&self) -> Option<&'static str> {
+        self.name.map(|name| name.begins.trim_end_matches(['(', ' ']))
+    }
+
+    /// Whether it has answered anything that was asked of it.
+    pub fn has_answered(&self) -> bool {
+        self.answers
+    }
+
+    /// Whether it knows mode 2026, if it has told.
+    pub fn synchronizes(&self) -> Option<bool> {
+        self.synchronized
+    }
+
     /// The properties that programs may learn.
     pub fn properties(&self) -> &TerminalProperties {
         &self.around
