@@ -77,6 +77,7 @@ complete -c rove -n "__fish_rove_needs_command" -l no-ssh-pty
 complete -c rove -n "__fish_rove_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_needs_command" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_needs_command" -a "cp" -d 'Copy files between this machine and others'
+complete -c rove -n "__fish_rove_needs_command" -a "doctor" -d 'Look at all that a session needs, here and on a host, and say what to do about what is amiss'
 complete -c rove -n "__fish_rove_needs_command" -a "exec" -d 'Run a command on a host as ssh does, over streams that survive sleep, loss and new addresses'
 complete -c rove -n "__fish_rove_needs_command" -a "install" -d 'Copy a rove to a host, for its sessions. It needs no root there, and asks nothing'
 complete -c rove -n "__fish_rove_needs_command" -a "ls" -d 'List your sessions on a host, or on this machine'
@@ -123,6 +124,32 @@ complete -c rove -n "__fish_rove_using_subcommand cp" -s t -d 'Taken for the sak
 complete -c rove -n "__fish_rove_using_subcommand cp" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
 complete -c rove -n "__fish_rove_using_subcommand cp" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
 complete -c rove -n "__fish_rove_using_subcommand cp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l ssh -d 'Program that runs a command on a host: COMMAND HOST LINE. One called ssh gets options too' -r
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l family -d 'Which of the host\'s addresses to use: inet, inet6, all, prefer-inet or prefer-inet6' -r -f -a "inet\t''
+inet6\t''
+all\t''
+prefer-inet\t''
+prefer-inet6\t''"
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s p -d 'TCP port of ssh on the host' -r
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s l -d 'User to log in as' -r -f -a "(__fish_complete_users)"
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s i -d 'File with the private key' -r -F
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s J -d 'Hosts to jump through' -r -f -a "(__fish_print_hostnames)"
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s F -d 'Configuration file of ssh' -r -F
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s o -d 'Any option of ssh\'s configuration' -r
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l json -d 'Print it all at the end, for programs'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l local -d 'Run the server on this machine, without ssh'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s 4 -d 'Use IPv4 only'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s 6 -d 'Use IPv6 only'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rove -n "__fish_rove_using_subcommand doctor" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s e -d 'The key that begins a command to rove on a terminal; none for no key' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
@@ -170,6 +197,7 @@ complete -c rove -n "__fish_rove_using_subcommand exec" -s t -d 'Taken for the s
 complete -c rove -n "__fish_rove_using_subcommand exec" -s C
 complete -c rove -n "__fish_rove_using_subcommand exec" -s K
 complete -c rove -n "__fish_rove_using_subcommand exec" -s k
+complete -c rove -n "__fish_rove_using_subcommand exec" -s 2 -d 'The only protocol of ssh\'s there is: sshfs asks for it'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s x -d 'Nothing of the window system is forwarded anyway'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_using_subcommand exec" -s V -l version -d 'Print version'

@@ -9,7 +9,8 @@ mod answer;
 mod request;
 
 pub(crate) use answer::Facts;
+pub(crate) use answer::Noise;
 pub(crate) use answer::Reply;
 pub use answer::{Answer, Reader, Refusal, Wire};
 pub use request::{Bind, CostProfile, Goal, Ports, Purpose, Request, Server};
-pub(crate) use request::{DECODE, SEARCHED, program_line, sh, version_line};
+pub(crate) use request::{DECODE, SEARCHED, SFTP_SERVERS, program_line, sh, version_line};

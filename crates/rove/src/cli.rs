@@ -4,6 +4,7 @@ mod again;
 pub(crate) mod attach;
 pub(crate) mod config;
 pub(crate) mod copy;
+pub(crate) mod doctor;
 pub(crate) mod environment;
 pub(crate) mod exec;
 mod forward;
@@ -44,6 +45,7 @@ pub fn command() -> clap::Command {
     let copy = copy::command().name("cp");
     RoveArgs::command()
         .subcommand(copy)
+        .subcommand(doctor::command().name("doctor"))
         .subcommand(exec::command().name("exec"))
         .subcommand(install::command().name("install"))
         .subcommand(sessions::ls_command().name("ls"))

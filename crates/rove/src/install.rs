@@ -21,8 +21,8 @@ use crate::os;
 use crate::ssh::{Conversation, Heard, Login, no_answer};
 use crate::trace::Trace;
 
-pub(crate) use order::Order;
 use order::shown;
+pub(crate) use order::{Order, version};
 pub(crate) use program::{Program, own_sum};
 
 /// What came of it.

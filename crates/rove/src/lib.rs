@@ -7,6 +7,7 @@ mod bootstrap;
 mod cli;
 mod client;
 mod copy;
+mod doctor;
 mod driver;
 mod failure;
 mod install;

@@ -36,6 +36,7 @@ fn rove(words: &[OsString]) -> ExitCode {
     match command {
         Subcommand::Server => server::main(Program::Rove, &words),
         Subcommand::Copy => cli::copy::main(&words),
+        Subcommand::Doctor => cli::doctor::main(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::Install => cli::install::main(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::List => cli::sessions::ls(&words).unwrap_or_else(|failure| fail(&failure)),
         Subcommand::Attach => cli::attach::main(&words).unwrap_or_else(|failure| fail(&failure)),

@@ -58,6 +58,28 @@ impl Hosts {
         Ok(was.filter(|was| was.get(1) != Some(&machine)).map(|was| was[was.len() - 1].to_owned()))
     }
 
+    /// The hosts of which something was told today, in a file beside.
+    pub fn told(&self) -> Hosts {
+        Hosts { file: self.file.with_file_name("told") }
+    }
+
+    /// Whether nothing was told of this host on this day, counted from 1970; from now on something was. Other days are
+    /// forgotten.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn is_first_on(&self, day: i64, host: &str) -> io::Result<bool> {
+        let held = self.read()?;
+        let begin = format!("{day} ");
+        let today = held.lines().filter(|line| line.starts_with(&begin));
+        let line = begin.clone() + host;
+        if today.clone().any(|told| told == line) {
+            return Ok(false);
+        }
+        self.write(&today.chain([line.as_str()]).collect::<Vec<_>>())?;
+        Ok(true)
+    }
+
     /// The file that has them.
     pub fn file(&self) -> &Path {
         &self.file
@@ -164,6 +186,24 @@ mod tests {
         assert_eq!(machine("build", "cd", "node2").as_deref(), Some("node1"));
         assert_eq!(machine("build", "cd", "renamed"), None);
         assert_eq!(machine("a b", "cd", "node2"), None);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn something_is_told_once_a_day() {
+        let (directory, hosts) = scratch("told");
+        let told = hosts.told();
+        for (day, host, first) in [
+            (20_000, "build7", true),
+            (20_000, "build7", false),
+            (20_000, "build8", true),
+            (20_001, "build7", true),
+            (20_001, "build7", false),
+            (20_000, "build8", true),
+        ] {
+            assert_eq!(told.is_first_on(day, host).unwrap(), first, "{day} {host}");
+        }
+        assert_eq!(fs::read_to_string(told.file()).unwrap(), "20000 build8\n");
         fs::remove_dir_all(directory).unwrap();
     }
 

@@ -130,6 +130,8 @@ pub struct Reached {
     pub candidates: Candidates,
     /// A warning for the user.
     pub warning: Option<String>,
+    /// There is a rove as well, which does not run.
+    pub is_broken: bool,
 }
 
 /// What there is on the host.
@@ -195,9 +197,18 @@ impl Login {
 
     /// The same, but a host without any server is no failure.
     pub(crate) async fn search(&self, trace: &Trace) -> Result<Found, Failure> {
+        self.search_by(&mut Reader::new(self.request.nonce.clone()), trace).await
+    }
+
+    /// The same; the reader tells afterwards what the host has said besides.
+    pub(crate) async fn search_by(
+        &self,
+        reader: &mut Reader,
+        trace: &Trace,
+    ) -> Result<Found, Failure> {
         let lookup = tokio::spawn(lookup(self.clone()));
         let pair = self.key_pair()?;
-        let result = self.converse(pair.as_ref().map(KeyPair::public), trace).await;
+        let result = self.converse(pair.as_ref().map(KeyPair::public), reader, trace).await;
         let reply = match result {
             Ok(reply) => reply,
             Err(failure) => return Err(self.misspelt(lookup).await.unwrap_or(failure)),
@@ -225,7 +236,8 @@ impl Login {
         let candidates = gather(named).ok_or_else(|| self.unresolved())?;
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         self.tell(kind, candidates.addresses[0], &reply.facts, trace);
-        Ok(Found::Server(Reached { kind, secret, candidates, warning }))
+        let is_broken = reply.facts.get("BROKEN").is_some();
+        Ok(Found::Server(Reached { kind, secret, candidates, warning, is_broken }))
     }
 
     /// Asks about the sessions there, and returns what was said.
@@ -233,7 +245,8 @@ impl Login {
     /// # Errors
     /// Also where nothing there knows of sessions, or they are refused.
     pub(crate) async fn ask(&self, trace: &Trace) -> Result<Reply, Failure> {
-        let reply = self.converse(None, trace).await?;
+        let reply =
+            self.converse(None, &mut Reader::new(self.request.nonce.clone()), trace).await?;
         match &reply.answer {
             Answer::Listed => {
                 self.tell_machine(&reply.facts, trace);
@@ -262,7 +275,7 @@ impl Login {
                 ));
             }
             (Peer::Stock, None) => {
-                trace.note(format_args!("{host} has no rove; its mosh-server is at UDP {at}"));
+                trace.step(format_args!("{host} has no rove; its mosh-server is at UDP {at}"));
             }
         }
     }
@@ -321,6 +334,7 @@ impl Login {
     async fn converse(
         &self,
         key: Option<PublicKeyOctets>,
+        reader: &mut Reader,
         trace: &Trace,
     ) -> Result<Reply, Failure> {
         let report = self.config().await.unwrap_or_default();
@@ -343,10 +357,9 @@ impl Login {
             return Err(Failure::new(format!("cannot protect the key: {error}"), ""));
         }
         let output = child.stdout.take().expect("standard output is a pipe");
-        let mut reader = Reader::new(self.request.nonce.clone());
-        let mut conversation = Conversation { child, output, reader: &mut reader };
+        let mut conversation = Conversation { child, output, reader };
         let outcome = conversation.run(trace).await;
-        let Conversation { mut child, mut output, .. } = conversation;
+        let Conversation { mut child, mut output, reader } = conversation;
         match outcome {
             Ok(Some(reply)) => {
                 // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it
@@ -359,7 +372,7 @@ impl Login {
             }
             Ok(None) => {
                 let ended = no_answer(&mut child).await;
-                Err(self.silent(&reader, ended))
+                Err(self.silent(reader, ended))
             }
             Err(refusal) => {
                 let _ = child.start_kill();

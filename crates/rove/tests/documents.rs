@@ -69,11 +69,13 @@ fn the_man_pages_have_every_option() {
     let rove = rove::testing::command();
     let copy = rove.find_subcommand("cp").unwrap();
     let exec = rove.find_subcommand("exec").unwrap();
+    let doctor = rove.find_subcommand("doctor").unwrap();
     let install = rove.find_subcommand("install").unwrap();
     for (page, command, rest) in [
         ("man/rove.1", &rove, None),
         ("man/rove-cp.1", copy, None),
         ("man/rove-exec.1", exec, Some(&rove)),
+        ("man/rove-doctor.1", doctor, Some(&rove)),
         ("man/rove-install.1", install, Some(&rove)),
         ("man/rove-attach.1", rove.find_subcommand("ls").unwrap(), Some(&rove)),
         ("man/rove-attach.1", rove.find_subcommand("attach").unwrap(), Some(&rove)),
@@ -111,10 +113,11 @@ fn has_every_option(file: &str, command: &clap::Command, elsewhere: Option<&clap
 }
 
 /// The man pages and their sections.
-const MANUAL: [(&str, &str); 7] = [
+const MANUAL: [(&str, &str); 8] = [
     ("rove", "1"),
     ("rove-attach", "1"),
     ("rove-cp", "1"),
+    ("rove-doctor", "1"),
     ("rove-exec", "1"),
     ("rove-install", "1"),
     ("rove-server", "1"),

@@ -306,16 +306,6 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.path.stats()
     }
 
-    /// Octets of the longest datagram that goes to the peer now. `None` without a peer.
-    pub fn datagram_bytes_max(&self) -> Option<usize> {
-        self.path.peer().map(|to| self.path.mtud.datagram(to))
-    }
-
-    /// Whether it is being found out if the path takes longer ones.
-    pub fn tries_longer_datagrams(&self) -> bool {
-        self.path.probe().is_some()
-    }
-
     /// How much it holds now, for a comparison with the limits.
     pub fn held(&self) -> Usage {
         Usage {

@@ -335,7 +335,14 @@ impl Path {
     /// What becomes of datagrams, ours and the peer's.
     pub(crate) fn stats(&self) -> PathStats {
         let (delivered, lost) = self.outcomes;
-        PathStats { sent: self.departures, received: self.arrivals.direction(), delivered, lost }
+        PathStats {
+            sent: self.departures,
+            received: self.arrivals.direction(),
+            delivered,
+            lost,
+            datagram_bytes_max: self.peer.and_then(Remote::udp).map(|to| self.mtud.datagram(to)),
+            tries_longer: self.probe().is_some(),
+        }
     }
 
     /// Datagrams take another path: nothing that was learned of the last one holds for it.

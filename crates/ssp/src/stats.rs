@@ -81,6 +81,10 @@ pub struct PathStats {
     pub delivered: u64,
     /// Those that were lost, but for those that tried what length the path takes.
     pub lost: u64,
+    /// Octets of the longest datagram that goes to the peer now. `None` without a peer.
+    pub datagram_bytes_max: Option<usize>,
+    /// Whether it is being found out if the path takes longer ones.
+    pub tries_longer: bool,
 }
 
 /// What one direction of the path does to datagrams.

@@ -34,20 +34,20 @@ const CASES: [Case<Scene>; 6] = [
 
 #[test]
 fn first_contact() {
-    let scene = Scene::start();
+    let scene = Scene::start("rovelab");
     let failures = run_cases("contact", &CASES, &scene);
     assert!(failures.is_empty(), "{}\nsshd's log:\n{}", failures.join("\n"), scene.sshd.log());
 }
 
 impl Scene {
     /// `here` has rove; `broken` has one that does not run, and the machine's mosh-server; `none` has no server.
-    fn start() -> Scene {
+    pub fn start(prefix: &str) -> Scene {
         let mut sshd = Sshd::start().unwrap();
         let rove = fs::read(rove_program()).unwrap();
         let mut names = Vec::new();
         let mut bare = PathBuf::new();
         for name in ["here", "broken", "none"] {
-            let user = sshd.add_user(&format!("rovelab-{name}"), "/bin/bash").unwrap();
+            let user = sshd.add_user(&format!("{prefix}-{name}"), "/bin/bash").unwrap();
             user.write(".hushlogin", "", 0o644).unwrap();
             names.push((name, user.name().to_owned()));
             match name {
@@ -69,7 +69,13 @@ impl Scene {
                 }
             }
         }
-        let hosts: Vec<_> = names.iter().map(|(host, user)| (*host, user.as_str(), "")).collect();
+        // ssh gets there from a network without a way out, and nothing else does.
+        let pid = std::process::id();
+        let talk = "exec 3<>/dev/tcp/127.0.0.1/%p; cat <&3 & exec cat >&3";
+        let proxy = format!("  ProxyCommand nsenter --net=/proc/{pid}/ns/net bash -c '{talk}'\n");
+        let mut hosts: Vec<_> =
+            names.iter().map(|(host, user)| (*host, user.as_str(), "")).collect();
+        hosts.push(("blocked", &names[0].1, &proxy));
         let config = sshd.client_config(&hosts).unwrap().to_str().unwrap().to_owned();
         let packaged = package(sshd.directory(), &rove);
         Scene { sshd, config, bare, packaged }
@@ -93,8 +99,30 @@ impl Scene {
         fs::read(self.bare.join(".local/bin/rove")).ok()
     }
 
+    /// sshd's log.
+    pub fn log(&self) -> String {
+        self.sshd.log()
+    }
+
+    /// Where files of the user's side are.
+    pub fn directory(&self) -> &Path {
+        self.sshd.directory()
+    }
+
+    /// The configuration of ssh.
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
+    /// The home of the user who has rove.
+    pub fn home(&self) -> PathBuf {
+        self.bare.with_file_name(
+            self.bare.file_name().unwrap().to_string_lossy().replacen("-none-", "-here-", 1),
+        )
+    }
+
     /// rove with these words, or one of its commands.
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = bounded(rove_program());
         let (name, rest) = match words {
             [name @ ("exec" | "install" | "doctor"), rest @ ..] => (Some(*name), rest),
@@ -106,14 +134,14 @@ impl Scene {
     }
 
     /// Nothing of the user who runs the tests counts.
-    fn settle(&self, command: &mut Command) {
+    pub fn settle(&self, command: &mut Command) {
         let home = self.sshd.directory();
         command.current_dir(home).env("HOME", home).env("TERM", "xterm-256color");
         command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME").env("LANG", "C.UTF-8");
     }
 
     /// A shell on a terminal that runs this line, in which `$ROVE` is rove with ssh's configuration.
-    fn shell(&self, line: &str) -> Result<Program, String> {
+    pub fn shell(&self, line: &str) -> Result<Program, String> {
         let mut command = bounded("bash");
         command.args(["--norc", "-c", line]);
         let rove = format!("{} -F {}", rove_program().display(), self.config);
@@ -191,12 +219,12 @@ impl Drop for Mounted {
 const BROKEN: &str = "#!/bin/sh\necho \"$0: /lib/libc.so.6: version \\`GLIBC_2.99' not found (required by $0)\" >&2; exit 1\n";
 
 /// Ends the program, whose screen must show all of `texts`, each on a row.
-fn ends_with(client: &mut Program, texts: &[&str]) -> Outcome {
+pub fn ends_with(client: &mut Program, texts: &[&str]) -> Outcome {
     client.wait_exit(LIMIT).map_err(words)?;
     shows(client, texts)
 }
 
-fn shows(client: &mut Program, texts: &[&str]) -> Outcome {
+pub fn shows(client: &mut Program, texts: &[&str]) -> Outcome {
     for text in texts {
         let bare = text.replace(' ', "");
         let is_there = |client: &Program| joined(client).replace(' ', "").contains(&bare);

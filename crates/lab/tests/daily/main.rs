@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod contact;
+mod doctor;
 #[path = "../common/host.rs"]
 mod host;
 mod scrollback;

@@ -27,9 +27,9 @@ const STRAY_CHARS_MAX: usize = 160;
 const ANNOUNCED_MAX: usize = 8;
 
 /// Lines that say one thing each about the host, before the answer or without one: `ROVE <word> <nonce> <text>`.
-const FACTS: [&str; 13] = [
+const FACTS: [&str; 17] = [
     "FOUND", "BROKEN", "BECAUSE", "HOST", "LINKED", "THERE", "READY", "FAILED", "FIRST", "ITS",
-    "DONE", "AT", "SOCKET",
+    "DONE", "AT", "SOCKET", "CLOCK", "MOSH", "SFTP", "LOGIND",
 ];
 
 /// Lines of which there may be several, one for each of the sessions that are there.
@@ -58,6 +58,15 @@ impl Facts {
             }
         }
     }
+}
+
+/// The output of login scripts before the remote command began.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Noise {
+    /// How many lines that are not blank.
+    pub(crate) lines: u64,
+    /// The first of them, made safe to show.
+    pub(crate) first: String,
 }
 
 /// The remote command's answer.
@@ -147,6 +156,7 @@ pub struct Reader {
     entries: Vec<(&'static str, String)>,
     answer: Option<Zeroizing<String>>,
     stray: VecDeque<String>,
+    noise: Noise,
 }
 
 impl Reader {
@@ -164,6 +174,7 @@ impl Reader {
             entries: Vec::new(),
             answer: None,
             stray: VecDeque::new(),
+            noise: Noise::default(),
         }
     }
 
@@ -203,6 +214,11 @@ impl Reader {
     /// Whether an answer has come. More may follow that contradicts it.
     pub fn answered(&self) -> bool {
         self.answer.is_some()
+    }
+
+    /// The output of login scripts so far.
+    pub(crate) fn noise(&self) -> &Noise {
+        &self.noise
     }
 
     /// The newest lines of noise, made safe to show; after the command has begun only later ones.
@@ -287,6 +303,12 @@ impl Reader {
         let shown = printable(line.trim_ascii(), STRAY_CHARS_MAX);
         if shown.is_empty() || self.answered() {
             return;
+        }
+        if !self.begun() {
+            self.noise.lines += 1;
+            if self.noise.first.is_empty() {
+                self.noise.first.clone_from(&shown);
+            }
         }
         if self.stray.len() == STRAY_LINES_MAX {
             self.stray.pop_front();
@@ -496,5 +518,8 @@ mod tests {
             reader.read(format!("{line}\n").as_bytes()).unwrap();
         }
         assert_eq!(reader.stray().collect::<Vec<_>>(), ["two?[31m", "thr?ee", "four", "five"]);
+        let begin = format!("ROVE BEGIN {}\nafter\n", nonce().text);
+        reader.read(begin.as_bytes()).unwrap();
+        assert_eq!(reader.noise(), &Noise { lines: 5, first: "one".into() });
     }
 }

@@ -109,6 +109,8 @@ pub enum Purpose {
     Shell,
     /// Streams alone: the host starts no program and makes no terminal.
     Streams,
+    /// The same, and the host tells of itself before.
+    Checks,
 }
 
 /// The price of a session's octets.
@@ -189,6 +191,9 @@ impl Request {
         let nonce = &self.nonce;
         let mut script = format!(r#"echo; echo "ROVE BEGIN {nonce} $SSH_CONNECTION"; "#);
         let _ = write!(script, r#"PATH="$PATH:{SEARCHED}"; export PATH; "#);
+        if self.purpose == Purpose::Checks {
+            script.push_str(&survey(nonce));
+        }
         let mut words: Vec<&OsStr> = self.command.iter().map(OsString::as_os_str).collect();
         if let Server::Rove(line) | Server::Stock(line) = &self.server {
             words.insert(0, line);
@@ -255,7 +260,7 @@ impl Request {
             let host = if is_plain_host(&self.host) { self.host.as_str() } else { "" };
             let _ = write!(words, " -@ host={host}");
         }
-        if self.purpose == Purpose::Streams {
+        if self.purpose != Purpose::Shell {
             words.push_str(" --streams");
         }
         if self.agent {
@@ -323,6 +328,22 @@ impl Request {
         let usable = self.locale.iter().filter(|(name, value)| is_locale(name) && is_locale(value));
         usable.fold(String::new(), |words, (name, value)| words + &format!(" -l {name}={value}"))
     }
+}
+
+/// The places of OpenSSH's server for files, by distribution.
+pub(crate) const SFTP_SERVERS: [&str; 5] = [
+    "/usr/lib/openssh/sftp-server",
+    "/usr/libexec/openssh/sftp-server",
+    "/usr/lib/ssh/sftp-server",
+    "/usr/libexec/sftp-server",
+    "/usr/lib/sftp-server",
+];
+
+/// The host tells what it is: for `rove doctor`.
+const SURVEY: &str = r#"echo "ROVE HOST @ $(uname -sm)"; echo "ROVE CLOCK @ $(date +%s 2>/dev/null)"; if m=$(command -v mosh-server); then echo "ROVE MOSH @ $m $(mosh-server --version </dev/null 2>&1 | head -n 1 | cut -c 1-80)"; fi; for f in FILES; do if test -x $f; then echo "ROVE SFTP @ $f"; break; fi; done; if test -d /run/systemd/system; then l=no; if test -e "/var/lib/systemd/linger/$(id -un)"; then l=yes; fi; echo "ROVE LOGIND @ $l $(busctl --timeout=3 get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager KillUserProcesses </dev/null 2>/dev/null)"; fi; "#;
+
+fn survey(nonce: &Nonce) -> String {
+    SURVEY.replace("FILES", &SFTP_SERVERS.join(" ")).replace('@', &nonce.to_string())
 }
 
 /// A line that makes any login shell run a script of sh's, with these words encoded for [`DECODE`].

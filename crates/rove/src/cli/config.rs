@@ -85,8 +85,7 @@ impl HostConfig {
     /// # Errors
     /// If the file cannot be read, has a line that cannot be taken, or can be written by other users.
     pub(super) fn of_user(host: &str) -> Result<HostConfig, Failure> {
-        let place = place(variable_os("XDG_CONFIG_HOME"), variable_os("HOME"));
-        let Some(path) = place else { return Ok(HostConfig::default()) };
+        let Some(path) = HostConfig::place() else { return Ok(HostConfig::default()) };
         let failed = |error: &io::Error| {
             let next = "Make it a file of your own that only you can write, or remove it.";
             Failure::new(format!("{}: {error}", path.display()), next)
@@ -99,6 +98,11 @@ impl HostConfig {
             Failure::new(format!("{} {error}", path.display()), next)
         })?;
         Ok(config.of_host(host))
+    }
+
+    /// Where the user's file is, or would be.
+    pub(super) fn place() -> Option<PathBuf> {
+        place(variable_os("XDG_CONFIG_HOME"), variable_os("HOME"))
     }
 
     /// Takes a line's value, unless an earlier line has said it.

@@ -125,6 +125,9 @@ pub struct ExecArgs {
     gss: bool,
     #[arg(short = 'k', hide = true)]
     no_gss: bool,
+    /// The only protocol of ssh's there is: sshfs asks for it.
+    #[arg(short = '2', hide = true)]
+    protocol: bool,
     /// Nothing of the window system is forwarded anyway.
     #[arg(short = 'x', hide = true)]
     no_windows: bool,
@@ -526,6 +529,9 @@ mod tests {
             ("-p 2222 -l u -i k -o A=b -x -T -q h ls", "-p 2222 -l u -i k -o A=b -q", "ls"),
             ("-C -c aes128-ctr -S none h a b  c", "-c aes128-ctr -S none -C", "a b c"),
             ("h", "", ""),
+            // As sshfs and sftp have it.
+            ("-F c -x -a -oA=yes -2 -s -- h sftp", "-F c -o A=yes", "sftp"),
+            ("-x -oA=no -o B=y -s -- h sftp", "-o A=no -o B=y", "sftp"),
         ] {
             let ordered = Ordered::of(&ExecArgs::command(), &words(line));
             let parsed = ExecArgs::try_parse_from(ordered.words("x"));

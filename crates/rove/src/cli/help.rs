@@ -11,9 +11,10 @@ use crate::cli::words::print;
 use crate::failure::Failure;
 
 /// The manual pages by command, as text; `rove/tests/documents.rs` makes them of `docs/man`.
-const PAGES: [(&str, &str); 10] = [
+const PAGES: [(&str, &str); 11] = [
     ("rove", include_str!("../../../../docs/man/text/rove.txt")),
     ("cp", include_str!("../../../../docs/man/text/rove-cp.txt")),
+    ("doctor", include_str!("../../../../docs/man/text/rove-doctor.txt")),
     ("exec", include_str!("../../../../docs/man/text/rove-exec.txt")),
     ("install", include_str!("../../../../docs/man/text/rove-install.txt")),
     ("ls", SESSIONS),

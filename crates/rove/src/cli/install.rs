@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, ValueHint};
+use rove_session::Peer;
 
-use crate::bootstrap::Facts;
+use crate::bootstrap::{Facts, Server};
 use crate::cli::config::HostConfig;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
@@ -15,12 +16,12 @@ use crate::cli::values::parse_host;
 use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
 use crate::failure::Failure;
 use crate::install::{Installed, Order, Program, install, own_sum};
-use crate::os::clock::Clock;
+use crate::os::clock::{Clock, wall_seconds};
 use crate::os::tty;
 use crate::printable::printable;
 use crate::runtime::in_runtime;
 use crate::seen_hosts::Hosts;
-use crate::ssh::Login;
+use crate::ssh::{Login, Reached, Wires};
 use crate::trace::Trace;
 
 /// Copy a rove to a host, for its sessions. It needs no root there, and asks nothing.
@@ -153,6 +154,28 @@ pub(super) async fn offer(
     let installed = install(&login.again()?, &order, trace).await?;
     say(login, &installed, trace);
     Ok(true)
+}
+
+/// Says once a day what a rove would add on a host that has mosh-server only.
+pub(super) fn suggest(login: &Login, reached: &Reached, asking: Asking, trace: &Trace) {
+    let is_meant = login.wires == Wires::Mosh || matches!(login.request.server, Server::Stock(_));
+    let is_plain = reached.kind == Peer::Stock && !reached.is_broken && reached.warning.is_none();
+    if asking == Asking::Refused || is_meant || !is_plain || !io::stderr().is_terminal() {
+        return;
+    }
+    let today = wall_seconds().div_euclid(24 * 3600);
+    let is_news = login.hosts.as_ref().is_some_and(|hosts| {
+        let told = hosts.told().is_first_on(today, &login.host);
+        told.unwrap_or_else(|error| {
+            trace.step(format_args!("cannot remember what was told: {error}"));
+            false
+        })
+    });
+    if is_news {
+        let (host, line) = (&login.host, login.install_line(&[]));
+        trace
+            .note(format_args!("{host} has mosh-server only; {line} adds scrollback and sessions"));
+    }
 }
 
 #[cfg(test)]

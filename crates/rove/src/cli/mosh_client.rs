@@ -81,7 +81,7 @@ fn run(
     os::process::harden().map_err(MoshClientError::KeyUnprotected)?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
     let secret = Secret::Mosh(key);
-    let found = Reached { kind: Peer::Stock, secret, candidates, warning: None };
+    let found = Reached { kind: Peer::Stock, secret, candidates, warning: None, is_broken: false };
     let session = async { client::run(clock, found, &settings, None, trace).await };
     let ended = crate::runtime::in_runtime(session)?;
     if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {

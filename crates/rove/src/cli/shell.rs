@@ -54,7 +54,10 @@ pub(super) fn shell(
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
         let found = match login.search(trace).await? {
-            Found::Server(reached) => reached,
+            Found::Server(reached) => {
+                install::suggest(&login, &reached, asking, trace);
+                reached
+            }
             Found::None { path, facts } => {
                 match install::offer(&login, &path, &facts, asking, trace).await? {
                     true => login.again()?.start(trace).await?,

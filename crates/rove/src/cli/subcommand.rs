@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use crate::cli::again::{moved, moved_all};
 use crate::cli::order::{Given, Ordered, first_word};
 use crate::cli::words::RoveArgs;
-use crate::cli::{attach, copy, exec, install, sessions};
+use crate::cli::{attach, copy, doctor, exec, install, sessions};
 use crate::failure::Failure;
 use crate::quoted::quoted;
 
@@ -17,6 +17,7 @@ use crate::quoted::quoted;
 pub(crate) enum Subcommand {
     Server,
     Copy,
+    Doctor,
     Exec,
     Install,
     List,
@@ -27,9 +28,10 @@ pub(crate) enum Subcommand {
 }
 
 impl Subcommand {
-    const ALL: [Subcommand; 9] = [
+    const ALL: [Subcommand; 10] = [
         Subcommand::Server,
         Subcommand::Copy,
+        Subcommand::Doctor,
         Subcommand::Exec,
         Subcommand::Install,
         Subcommand::List,
@@ -43,6 +45,7 @@ impl Subcommand {
         match self {
             Subcommand::Server => "server",
             Subcommand::Copy => "cp",
+            Subcommand::Doctor => "doctor",
             Subcommand::Exec => "exec",
             Subcommand::Install => "install",
             Subcommand::List => "ls",
@@ -58,6 +61,7 @@ impl Subcommand {
         match self {
             Subcommand::Server | Subcommand::Help => None,
             Subcommand::Copy => Some(copy::command()),
+            Subcommand::Doctor => Some(doctor::command()),
             Subcommand::Exec => Some(exec::command()),
             Subcommand::Install => Some(install::command()),
             Subcommand::List => Some(sessions::ls_command()),

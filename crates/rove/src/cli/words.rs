@@ -25,7 +25,7 @@ pub(super) const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 In a session Ctrl-^ . quits, Ctrl-^ d detaches, Ctrl-^ Ctrl-Z suspends, Ctrl-^ ^ sends Ctrl-^.
-`rove help` is the manual, `rove help exec` how to run commands as ssh does, `rove help cp` how to copy, `rove help install` how to put rove on a host, `rove help attach` how to come back to sessions (rove ls, attach, new, kill), `rove help server` the other end, `rove help config` the settings; `rove -- server` is the host \"server\".";
+`rove help` is the manual, `rove doctor HOST` looks at what is amiss; `rove help exec` tells how to run commands as ssh does, `rove help cp` how to copy, `rove help install` how to put rove on a host, `rove help attach` how to come back to sessions (rove ls, attach, new, kill), `rove help server` the other end, `rove help config` the settings; `rove -- server` is the host \"server\".";
 
 /// A mobile shell: your shell on another host, over networks that are bad, far away or moving.
 ///

@@ -116,7 +116,7 @@ fn is_ours(link: &str) -> bool {
 }
 
 /// The numbers of `rove 0.1.0`.
-fn version(said: &str) -> Option<(u32, u32, u32)> {
+pub(crate) fn version(said: &str) -> Option<(u32, u32, u32)> {
     let mut numbers = said.strip_prefix("rove ")?.split(['.', '-', '+', ' ']);
     let mut number = || numbers.next()?.parse().ok();
     Some((number()?, number()?, number()?))

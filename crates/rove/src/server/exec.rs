@@ -15,6 +15,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::process::{Child, Command};
 
+use crate::bootstrap::SFTP_SERVERS;
 use crate::os;
 use crate::os::pty::{self, Output, Pty};
 use crate::printable::printable;
@@ -78,15 +79,6 @@ fn start(exec: &Exec, config: &ServiceConfig) -> io::Result<Started> {
     let pty = os::watch(pty, Interest::READABLE | Interest::WRITABLE)?;
     Ok(Started::OnTerminal(Command::from(command).spawn()?, pty))
 }
-
-/// The places of OpenSSH's server for files, by distribution.
-const SFTP_SERVERS: [&str; 5] = [
-    "/usr/lib/openssh/sftp-server",
-    "/usr/libexec/openssh/sftp-server",
-    "/usr/lib/ssh/sftp-server",
-    "/usr/libexec/sftp-server",
-    "/usr/lib/sftp-server",
-];
 
 /// The line that runs a subsystem. sshd's own configuration is not read: a user need not be able to.
 fn subsystem(name: &OsStr) -> io::Result<&'static str> {

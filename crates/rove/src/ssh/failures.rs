@@ -67,7 +67,7 @@ impl Login {
     }
 
     /// That there is a rove and it does not run, if that was said.
-    pub(super) fn broken(&self, facts: &Facts) -> Option<String> {
+    pub(crate) fn broken(&self, facts: &Facts) -> Option<String> {
         let path = facts.get("BROKEN")?;
         let reason = reason(path, facts.get("BECAUSE").unwrap_or_default());
         let path = printable(path.as_bytes(), PATH_CHARS_MAX);

@@ -125,6 +125,7 @@ impl Host {
             secret: Secret::Native(secrets(words[1], conn), conn),
             candidates: Candidates { addresses: vec![address], named: 1 },
             warning: None,
+            is_broken: false,
         }
     }
 

@@ -9,6 +9,13 @@ pub use crate::os::unix::reach::{Named, Ports, Reach};
 #[derive(Clone, Copy, Debug)]
 pub struct Confined;
 
+impl Confined {
+    /// Whether this system does all of it: never.
+    pub(crate) fn is_whole(&self) -> bool {
+        false
+    }
+}
+
 impl fmt::Display for Confined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no: this system has no way to")

@@ -39,6 +39,13 @@ pub struct Confined {
     pub calls: Result<(), seccompiler::Error>,
 }
 
+impl Confined {
+    /// Whether this kernel does all of it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.files.is_ok() && self.calls.is_ok()
+    }
+}
+
 impl fmt::Display for Confined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.files {

@@ -13,7 +13,8 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rove_term::Size;
+use rove_term::probe::{DeviceReports, Listener};
+use rove_term::{Dialect, Size};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{
@@ -86,6 +87,34 @@ pub(crate) fn ask(question: &str) -> io::Result<String> {
 
 /// Octets of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 256;
+
+/// Asks the terminal what it is. Keys typed meanwhile are thrown away.
+///
+/// # Errors
+/// If it is no terminal, or is gone.
+pub(crate) fn question(dialect: &Dialect) -> io::Result<DeviceReports> {
+    let raw = Raw::take()?;
+    let mut listener = Listener::new(dialect);
+    let (mut questions, mut keys, mut buffer) = (Vec::new(), Vec::new(), [0; 1024]);
+    listener.take_questions(&mut questions);
+    let mut rest = questions.as_slice();
+    while !rest.is_empty() {
+        let len = rustix::io::retry_on_intr(|| rustix::io::write(io::stdout(), rest))?;
+        rest = &rest[len..];
+    }
+    // The last question is one that each terminal answers.
+    while listener.is_expecting() {
+        match read_within(ANSWER_WAIT, &mut buffer)? {
+            0 => break,
+            len => listener.read(&buffer[..len], &mut keys),
+        }
+    }
+    drop(raw);
+    Ok(listener.told().clone())
+}
+
+/// How long a terminal is waited for that has not answered all questions. The longest are far away.
+const ANSWER_WAIT: Duration = Duration::from_millis(1000);
 
 /// Whether the terminal is taken and not given back yet.
 pub(crate) fn is_borrowed() -> bool {
@@ -221,16 +250,7 @@ impl Tty {
 
     /// Blocks this long for typed octets; 0 if none came.
     pub fn read_within(&mut self, wait: Duration, buffer: &mut [u8]) -> io::Result<usize> {
-        let stdin = io::stdin();
-        let wait = Timespec::try_from(wait).map_err(|_| ErrorKind::InvalidInput)?;
-        loop {
-            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
-                Ok(0) => return Ok(0),
-                Ok(_) => return Ok(rustix::io::read(&stdin, buffer)?),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        read_within(wait, buffer)
     }
 
     /// Writes the queued octets. Ready once all of them are written, or dropped: a terminal that is gone
@@ -311,6 +331,19 @@ fn make_raw(closing: Vec<u8>, on_crash: &[u8]) -> io::Result<()> {
     *borrowed = Some(Borrowed { modes, closing });
     drop(borrowed);
     Ok(tcsetattr(&stdin, OptionalActions::Now, &raw)?)
+}
+
+fn read_within(wait: Duration, buffer: &mut [u8]) -> io::Result<usize> {
+    let stdin = io::stdin();
+    let wait = Timespec::try_from(wait).map_err(|_| ErrorKind::InvalidInput)?;
+    loop {
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
+            Ok(0) => return Ok(0),
+            Ok(_) => return Ok(rustix::io::read(&stdin, buffer)?),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// The window's rows and columns; `None` if the terminal does not know them.

@@ -1,0 +1,199 @@
+//! What ssh and the host's own words tell.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use rove_session::Peer;
+use rove_streams::clock;
+
+use crate::bootstrap::{Facts, Noise, sh};
+use crate::doctor::check::Check;
+use crate::failure::Failure;
+use crate::install::version;
+use crate::os::clock::wall_seconds;
+use crate::printable::printable;
+use crate::ssh::{Found, Login};
+use crate::trace::Trace;
+
+/// Characters shown of one thing that a host says.
+const SAID_CHARS_MAX: usize = 120;
+
+/// How long the host may take to tell whether a port is listened at.
+const ASK_WAIT: Duration = Duration::from_secs(15);
+
+/// Whether ssh got there. `begun`: the user was logged in.
+pub(super) fn ssh(begun: bool, found: &Result<Found, Failure>, took: Duration) -> Check {
+    let seconds = took.as_secs_f64();
+    let check = |says: String| Check::ok("ssh", "ssh", says);
+    match found {
+        Err(failure) if !begun => check(failure.what.clone()).fails(failure.next.clone()),
+        Err(_) => check("logged in".into()),
+        Ok(_) => {
+            check(format!("logged in and answered in {seconds:.2} s")).with([("seconds", seconds)])
+        }
+    }
+}
+
+/// What login scripts print where no person reads it.
+pub(super) fn noise(host: &str, noise: &Noise) -> Check {
+    let Noise { lines, first } = noise;
+    let check = |says: String| Check::ok("noise", "login scripts", says);
+    match lines {
+        0 => check("print nothing".into()),
+        _ => check(format!("print {lines} lines before a command runs, first {first:?}"))
+            .but(format!("Begin what prints on {host} with: case $- in *i*) ;; *) return;; esac"))
+            .with([("lines", *lines as f64)]),
+    }
+}
+
+/// Which server there is, or why there is none.
+pub(super) fn server(login: &Login, found: &Result<Found, Failure>, facts: &Facts) -> Check {
+    let check = |says: String| Check::ok("server", "server", says);
+    let install = login.install_line(&[]);
+    match found {
+        Err(failure) => check(failure.what.clone()).fails(failure.next.clone()),
+        Ok(Found::None { path, facts }) => {
+            let failure = login.missing(path, facts);
+            check(failure.what).fails(failure.next)
+        }
+        Ok(Found::Server(reached)) => match (reached.kind, login.broken(facts)) {
+            (Peer::Rove, _) => rove(&login.host, facts.get("FOUND"), &install),
+            (Peer::Stock, Some(broken)) => check(format!("{broken}, so sessions use mosh-server"))
+                .fails(format!("A static one: {install}")),
+            (Peer::Stock, None) => check("mosh-server only, no rove".into())
+                .but(format!("For scrollback, sessions, forwardings and copies: {install}")),
+        },
+    }
+}
+
+/// A rove of this version, if it is known.
+fn rove(host: &str, said: Option<&str>, install: &str) -> Check {
+    let own = concat!("rove ", env!("CARGO_PKG_VERSION"));
+    let shown = said.map_or("rove".to_owned(), |said| printable(said.as_bytes(), SAID_CHARS_MAX));
+    let check = Check::ok("server", "server", shown);
+    match (said.and_then(version), version(own)) {
+        (Some(there), Some(here)) if there < here => {
+            check.but(format!("This one is {own}: {install}"))
+        }
+        (Some(there), Some(here)) if there > here => {
+            check.but(format!("This one is {own}, older than that on {host}: update it."))
+        }
+        _ => check,
+    }
+}
+
+/// What the host says of itself.
+pub(super) fn of_facts(login: &Login, facts: &Facts) -> Vec<Check> {
+    let said = |word| facts.get(word).map(|text| printable(text.as_bytes(), SAID_CHARS_MAX));
+    let machine = said("HOST").map(|kind| Check::ok("machine", "machine", kind));
+    let clock = facts.get("CLOCK").and_then(|text| text.parse().ok()).map(clock_by);
+    let mosh = match said("MOSH") {
+        Some(found) => Check::ok("mosh-server", "mosh-server", found),
+        None => Check::ok("mosh-server", "mosh-server", "none; only stock mosh needs it"),
+    };
+    let sftp = match said("SFTP") {
+        Some(path) => Check::ok("sftp-server", "sftp-server", path),
+        None => Check::ok("sftp-server", "sftp-server", "none, so sftp -S rove-ssh does not work")
+            .but("Install OpenSSH's sftp-server there, or use rove cp, which needs none."),
+    };
+    let logind = logind(&login.host, facts.get("LOGIND"));
+    machine.into_iter().chain(clock).chain([mosh, sftp, logind]).collect()
+}
+
+/// The host's clock beside ours. It is only told: nothing depends on it.
+fn clock_by(theirs: i64) -> Check {
+    let ahead = theirs.saturating_sub(wall_seconds());
+    let says = match ahead {
+        -2..=2 => "as here".to_owned(),
+        3.. => format!("{ahead} s ahead of this one; rove does not mind"),
+        _ => format!("{} s behind this one; rove does not mind", ahead.unsigned_abs()),
+    };
+    Check::ok("clock", "clock", says).with([("seconds_ahead", ahead as f64)])
+}
+
+/// Whether the end of the login ends sessions.
+fn logind(host: &str, said: Option<&str>) -> Check {
+    let check = |says: &str| Check::ok("logind", "logind", says);
+    let Some(said) = said else { return check("none there: nothing ends sessions at logout") };
+    let (lingers, kills) = said.split_once(' ').unwrap_or((said, ""));
+    match (lingers, kills.trim()) {
+        ("yes", _) => check("lingering is on: sessions outlive logins"),
+        (_, "b true") => check("ends what is left at the last logout, sessions too")
+            .but(format!("Run on {host}: loginctl enable-linger")),
+        _ => check("leaves sessions alone at logout"),
+    }
+}
+
+/// Whether something listens at this UDP port on the host, as its system tells. `None`: it could not be asked without
+/// asking the user for something.
+pub(super) async fn listens(login: &Login, port: u16, trace: &Trace) -> Option<bool> {
+    let mut login = login.clone();
+    login.options.extend(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"].map(Into::into));
+    let look = format!(
+        "test -r /proc/net/udp || exit 2; \
+         cat /proc/net/udp /proc/net/udp6 2>/dev/null | grep -q \":{port:04X} 0000\""
+    );
+    let remote = sh(&look, &[]);
+    trace.step(format_args!("to run {remote}"));
+    let mut command = login.remote(&remote, login.config().await.unwrap_or_default());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let ended = clock::within(ASK_WAIT, command.status()).await.ok()?.ok()?;
+    match ended.code() {
+        Some(0) => Some(true),
+        Some(1) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::check::Verdict;
+
+    #[test]
+    fn what_scripts_print() {
+        let quiet = noise("h", &Noise::default());
+        assert_eq!(quiet.verdict, Verdict::Ok);
+        let loud = noise("h", &Noise { lines: 2, first: "Welcome".into() });
+        assert_eq!(loud.verdict, Verdict::Poor);
+        assert!(loud.says.contains("2 lines") && loud.says.contains("Welcome"), "{loud}");
+    }
+
+    #[test]
+    fn versions() {
+        let own = concat!("rove ", env!("CARGO_PKG_VERSION"));
+        for (said, verdict) in [
+            (None, Verdict::Ok),
+            (Some(own), Verdict::Ok),
+            (Some("rove 0.0.1"), Verdict::Poor),
+            (Some("rove 99.0.0"), Verdict::Poor),
+            (Some("something"), Verdict::Ok),
+        ] {
+            assert_eq!(rove("h", said, "rove install h").verdict, verdict, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn ends_of_logins() {
+        for (said, verdict) in [
+            (None, Verdict::Ok),
+            (Some("no b false"), Verdict::Ok),
+            (Some("no"), Verdict::Ok),
+            (Some("yes b true"), Verdict::Ok),
+            (Some("no b true"), Verdict::Poor),
+        ] {
+            assert_eq!(logind("h", said).verdict, verdict, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn clocks() {
+        for (offset, says) in
+            [(0, "as here"), (100, "100 s ahead of"), (-100, "100 s behind"), (i64::MIN, "behind")]
+        {
+            let check = clock_by(wall_seconds().saturating_add(offset));
+            assert!(check.says.contains(says), "{check}");
+            assert_eq!(check.verdict, Verdict::Ok, "{check}");
+        }
+    }
+}
