@@ -13,38 +13,26 @@ test:
 
 # A static binary that runs on any x86-64 Linux.
 musl:
-	timeout 300 rustup target add x86_64-unknown-linux-musl
-	env CC_x86_64_unknown_linux_musl=$${CC_x86_64_unknown_linux_musl:-cc} \
-	  cargo build --release --locked -p rove-shell --target x86_64-unknown-linux-musl
+	scripts/build-target x86_64-unknown-linux-musl
 
-# Servers for `rove install` to copy to hosts of both kinds, static, in target/servers, with their sums. A kind that
-# cannot be built here is left out, and said. CC_aarch64_unknown_linux_musl names another C compiler: what it compiles
-# needs its headers alone, so one for glibc will do.
+# Programs for `rove install` to copy to hosts, one for each kind of machine that can be built for here, in
+# target/servers, with their sums. A kind that cannot be built is left out, and said (scripts/build-target).
 SERVERS = target/servers
 servers:
 	mkdir -p $(SERVERS)
-	rm -f $(SERVERS)/rove-linux-* $(SERVERS)/SHA256SUMS
-	for machine in x86_64 aarch64; do \
-	  target=$$machine-unknown-linux-musl; \
-	  setting=CC_$${machine}_unknown_linux_musl; \
-	  compiler=$$(printenv $$setting || command -v $$machine-linux-musl-gcc || echo $$machine-linux-gnu-gcc); \
-	  if ! command -v $$compiler >/dev/null; then \
-	    echo "NOT BUILT: a server for $$machine: there is no $$compiler. Install one for that machine" \
-	      "(Debian: gcc-$$(echo $$machine | tr _ -)-linux-gnu), or name it: $$setting=COMPILER make servers"; \
-	  elif timeout 300 rustup target add $$target && \
-	      env $$setting=$$compiler CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
-	        cargo build --release --locked -p rove-shell --target $$target; then \
-	    install -m755 target/$$target/release/rove $(SERVERS)/rove-linux-$$machine; \
-	  else echo "NOT BUILT: a server for $$machine: the lines above say why"; fi; \
+	rm -f $(SERVERS)/rove-* $(SERVERS)/SHA256SUMS
+	grep -v '^#' scripts/targets | while read -r target file _; do \
+	  if program=$$(scripts/build-target $$target </dev/null); then install -m755 $$program $(SERVERS)/$$file; \
+	  else echo "NOT BUILT: $$file: the lines above say why"; fi; \
 	done
-	cd $(SERVERS) && { ls rove-linux-* >/dev/null 2>&1 || { \
+	cd $(SERVERS) && { ls rove-* >/dev/null 2>&1 || { \
 	  echo "No server was built. A rove of the host's kind can be copied: rove install --from FILE HOST"; \
-	  exit 1; }; } && sha256sum rove-linux-* >SHA256SUMS
+	  exit 1; }; } && sha256sum rove-* >SHA256SUMS
 
 PREFIX ?= /usr/local
 install: build
 	if [ -e $(SERVERS)/SHA256SUMS ]; then install -d $(DESTDIR)$(PREFIX)/lib/rove/servers && \
-	  install -m755 $(SERVERS)/rove-linux-* $(DESTDIR)$(PREFIX)/lib/rove/servers && \
+	  install -m755 $(SERVERS)/rove-* $(DESTDIR)$(PREFIX)/lib/rove/servers && \
 	  install -m644 $(SERVERS)/SHA256SUMS $(DESTDIR)$(PREFIX)/lib/rove/servers; fi
 	install -Dm755 target/release/rove $(DESTDIR)$(PREFIX)/bin/rove
 	install -Dm644 docs/man/rove.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove.1
