@@ -1,5 +1,5 @@
 # `make demo`: feel the product on an emulated bad link. `make test`: everything that CI runs.
-.PHONY: build demo test musl servers install
+.PHONY: build demo test musl servers install install-files
 
 build:
 	cargo build --release --locked -p rove-shell -p rove-lab
@@ -30,22 +30,29 @@ servers:
 	  exit 1; }; } && sha256sum rove-* >SHA256SUMS
 
 PREFIX ?= /usr/local
+SYSCONFDIR ?= $(PREFIX)/etc
 install: build
-	if [ -e $(SERVERS)/SHA256SUMS ]; then install -d $(DESTDIR)$(PREFIX)/lib/rove/servers && \
-	  install -m755 $(SERVERS)/rove-* $(DESTDIR)$(PREFIX)/lib/rove/servers && \
-	  install -m644 $(SERVERS)/SHA256SUMS $(DESTDIR)$(PREFIX)/lib/rove/servers; fi
-	install -Dm755 target/release/rove $(DESTDIR)$(PREFIX)/bin/rove
-	install -Dm644 docs/man/rove.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove.1
-	install -Dm644 docs/man/rove-cp.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-cp.1
-	ln -sf rove $(DESTDIR)$(PREFIX)/bin/rove-ssh
-	install -Dm644 docs/man/rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-exec.1
-	install -Dm644 docs/man/rove-install.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-install.1
-	install -Dm644 docs/man/rove-attach.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-attach.1
-	for page in ls new kill; do \
-	  ln -sf rove-attach.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-$$page.1; done
-	ln -sf rove-exec.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-ssh.1
-	install -Dm644 docs/man/rove-server.1 $(DESTDIR)$(PREFIX)/share/man/man1/rove-server.1
-	install -Dm644 docs/man/rove_config.5 $(DESTDIR)$(PREFIX)/share/man/man5/rove_config.5
-	install -Dm644 docs/completions/rove.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/rove
-	install -Dm644 docs/completions/_rove $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_rove
-	install -Dm644 docs/completions/rove.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/rove.fish
+	$(MAKE) install-files
+
+# What `make install` puts where, and what packages hold: this list alone says it.
+BIN = target/release/rove
+ROOT = $(DESTDIR)$(PREFIX)
+install-files:
+	install -Dm755 $(BIN) $(ROOT)/bin/rove
+	ln -sf rove $(ROOT)/bin/rove-ssh
+	if [ -e $(SERVERS)/SHA256SUMS ]; then install -d $(ROOT)/lib/rove/servers && \
+	  install -m755 $(SERVERS)/rove-* $(ROOT)/lib/rove/servers && \
+	  install -m644 $(SERVERS)/SHA256SUMS $(ROOT)/lib/rove/servers; fi
+	for page in rove rove-attach rove-cp rove-doctor rove-exec rove-install rove-server; do \
+	  install -Dm644 docs/man/$$page.1 $(ROOT)/share/man/man1/$$page.1 || exit; done
+	for page in ls new kill; do ln -sf rove-attach.1 $(ROOT)/share/man/man1/rove-$$page.1; done
+	ln -sf rove-exec.1 $(ROOT)/share/man/man1/rove-ssh.1
+	install -Dm644 docs/man/rove_config.5 $(ROOT)/share/man/man5/rove_config.5
+	install -Dm644 docs/completions/rove.bash $(ROOT)/share/bash-completion/completions/rove
+	install -Dm644 docs/completions/_rove $(ROOT)/share/zsh/site-functions/_rove
+	install -Dm644 docs/completions/rove.fish $(ROOT)/share/fish/vendor_completions.d/rove.fish
+	install -d $(ROOT)/share/doc/rove
+	install -m644 LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md $(ROOT)/share/doc/rove
+	install -Dm644 packaging/rove-forward@.service $(ROOT)/lib/systemd/user/rove-forward@.service
+	install -Dm644 packaging/firewalld.xml $(ROOT)/lib/firewalld/services/rove.xml
+	install -Dm644 packaging/ufw-profile $(DESTDIR)$(SYSCONFDIR)/ufw/applications.d/rove

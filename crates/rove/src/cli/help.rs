@@ -12,21 +12,21 @@ use crate::failure::Failure;
 
 /// The manual pages by command, as text; `rove/tests/documents.rs` makes them of `docs/man`.
 const PAGES: [(&str, &str); 11] = [
-    ("rove", include_str!("../../../../docs/man/text/rove.txt")),
-    ("cp", include_str!("../../../../docs/man/text/rove-cp.txt")),
-    ("doctor", include_str!("../../../../docs/man/text/rove-doctor.txt")),
-    ("exec", include_str!("../../../../docs/man/text/rove-exec.txt")),
-    ("install", include_str!("../../../../docs/man/text/rove-install.txt")),
+    ("rove", include_str!("../../manual/rove.txt")),
+    ("cp", include_str!("../../manual/rove-cp.txt")),
+    ("doctor", include_str!("../../manual/rove-doctor.txt")),
+    ("exec", include_str!("../../manual/rove-exec.txt")),
+    ("install", include_str!("../../manual/rove-install.txt")),
     ("ls", SESSIONS),
     ("attach", SESSIONS),
     ("new", SESSIONS),
     ("kill", SESSIONS),
-    ("server", include_str!("../../../../docs/man/text/rove-server.txt")),
-    ("config", include_str!("../../../../docs/man/text/rove_config.txt")),
+    ("server", include_str!("../../manual/rove-server.txt")),
+    ("config", include_str!("../../manual/rove_config.txt")),
 ];
 
 /// The page of all commands about sessions.
-const SESSIONS: &str = include_str!("../../../../docs/man/text/rove-attach.txt");
+const SESSIONS: &str = include_str!("../../manual/rove-attach.txt");
 
 /// The status of a shell that did not find its command.
 const NOT_FOUND: i32 = 127;
