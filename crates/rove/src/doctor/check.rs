@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// How it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum Rating {
     /// As it should be.
     Ok,
     /// Not so good; sessions work.
@@ -16,12 +16,12 @@ pub(crate) enum Verdict {
     No,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Rating {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Ok => "ok",
-            Verdict::Poor => "--",
-            Verdict::No => "NO",
+            Rating::Ok => "ok",
+            Rating::Poor => "--",
+            Rating::No => "NO",
         })
     }
 }
@@ -31,14 +31,14 @@ impl fmt::Display for Verdict {
 pub(crate) struct Check {
     /// Its name for programs.
     pub(crate) name: &'static str,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Rating,
     /// Its name for people.
     pub(crate) title: String,
-    /// What was seen.
+    /// The finding.
     pub(crate) says: String,
     /// What to do about it; empty if nothing.
     pub(crate) next: String,
-    /// What was measured, for programs.
+    /// Measured values, for programs.
     pub(crate) figures: Vec<(&'static str, f64)>,
 }
 
@@ -50,17 +50,17 @@ impl Check {
         says: impl Into<String>,
     ) -> Check {
         let (title, says) = (title.into(), says.into());
-        Check { name, verdict: Verdict::Ok, title, says, next: String::new(), figures: Vec::new() }
+        Check { name, verdict: Rating::Ok, title, says, next: String::new(), figures: Vec::new() }
     }
 
     /// It is not so good, and this is to be done.
     pub(crate) fn but(self, next: impl Into<String>) -> Check {
-        Check { verdict: Verdict::Poor, next: next.into(), ..self }
+        Check { verdict: Rating::Poor, next: next.into(), ..self }
     }
 
     /// It does not work, and this is to be done.
     pub(crate) fn fails(self, next: impl Into<String>) -> Check {
-        Check { verdict: Verdict::No, next: next.into(), ..self }
+        Check { verdict: Rating::No, next: next.into(), ..self }
     }
 
     /// With what was measured.
@@ -127,7 +127,7 @@ impl Report {
         if self.form == Form::Json {
             let _ = writeln!(io::stdout(), "{:#}", self.json(host));
         }
-        self.checks.iter().all(|check| check.verdict != Verdict::No)
+        self.checks.iter().all(|check| check.verdict != Rating::No)
     }
 
     fn json(&self, host: Option<&str>) -> Value {

@@ -148,14 +148,14 @@ pub(super) async fn listens(login: &Login, port: u16, trace: &Trace) -> Option<b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::check::Verdict;
+    use crate::doctor::check::Rating;
 
     #[test]
     fn what_scripts_print() {
         let quiet = noise("h", &Noise::default());
-        assert_eq!(quiet.verdict, Verdict::Ok);
+        assert_eq!(quiet.verdict, Rating::Ok);
         let loud = noise("h", &Noise { lines: 2, first: "Welcome".into() });
-        assert_eq!(loud.verdict, Verdict::Poor);
+        assert_eq!(loud.verdict, Rating::Poor);
         assert!(loud.says.contains("2 lines") && loud.says.contains("Welcome"), "{loud}");
     }
 
@@ -163,11 +163,11 @@ mod tests {
     fn versions() {
         let own = concat!("rove ", env!("CARGO_PKG_VERSION"));
         for (said, verdict) in [
-            (None, Verdict::Ok),
-            (Some(own), Verdict::Ok),
-            (Some("rove 0.0.1"), Verdict::Poor),
-            (Some("rove 99.0.0"), Verdict::Poor),
-            (Some("something"), Verdict::Ok),
+            (None, Rating::Ok),
+            (Some(own), Rating::Ok),
+            (Some("rove 0.0.1"), Rating::Poor),
+            (Some("rove 99.0.0"), Rating::Poor),
+            (Some("something"), Rating::Ok),
         ] {
             assert_eq!(rove("h", said, "rove install h").verdict, verdict, "{said:?}");
         }
@@ -176,11 +176,11 @@ mod tests {
     #[test]
     fn ends_of_logins() {
         for (said, verdict) in [
-            (None, Verdict::Ok),
-            (Some("no b false"), Verdict::Ok),
-            (Some("no"), Verdict::Ok),
-            (Some("yes b true"), Verdict::Ok),
-            (Some("no b true"), Verdict::Poor),
+            (None, Rating::Ok),
+            (Some("no b false"), Rating::Ok),
+            (Some("no"), Rating::Ok),
+            (Some("yes b true"), Rating::Ok),
+            (Some("no b true"), Rating::Poor),
         ] {
             assert_eq!(logind("h", said).verdict, verdict, "{said:?}");
         }
@@ -193,7 +193,7 @@ mod tests {
         {
             let check = clock_by(wall_seconds().saturating_add(offset));
             assert!(check.says.contains(says), "{check}");
-            assert_eq!(check.verdict, Verdict::Ok, "{check}");
+            assert_eq!(check.verdict, Rating::Ok, "{check}");
         }
     }
 }

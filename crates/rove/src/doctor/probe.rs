@@ -43,7 +43,7 @@ const GOODBYE_WAIT: Duration = Duration::from_secs(2);
 const USUAL_PORTS: Ports = Ports { low: 60001, high: 60999 };
 
 /// What the thread has found out.
-enum News {
+enum Finding {
     /// By one family of addresses.
     Probed(Box<Probed>),
     /// How long a command took that was run over streams, or why it did not.
@@ -63,15 +63,15 @@ pub(super) async fn examine(
     let work = move || {
         if let Err(error) = probe(clock, reached, &tell) {
             // Whoever waits learns of it by what is missing.
-            let _ = tell.send(News::Streams(Err(error.to_string())));
+            let _ = tell.send(Finding::Streams(Err(error.to_string())));
         }
     };
     let Ok(thread) = thread::Builder::new().name("probe".into()).spawn(work) else { return };
     let (mut probed, mut streams) = (Vec::new(), None);
     while let Some(news) = news.recv().await {
         match news {
-            News::Probed(path) => probed.push(*path),
-            News::Streams(outcome) => streams = Some(outcome),
+            Finding::Probed(path) => probed.push(*path),
+            Finding::Streams(outcome) => streams = Some(outcome),
         }
     }
     let _ = thread.join();
@@ -90,7 +90,7 @@ pub(super) async fn examine(
 }
 
 /// Probes each family, then streams by the first that works, and says goodbye.
-fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<News>) -> io::Result<()> {
+fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<Finding>) -> io::Result<()> {
     let Reached { kind, secret, candidates, .. } = reached;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -112,7 +112,7 @@ fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<News>) -> 
             if probed.answered.is_some() {
                 reached.get_or_insert(probed.at);
             }
-            let _ = tell.send(News::Probed(Box::new(probed)));
+            let _ = tell.send(Finding::Probed(Box::new(probed)));
         }
         let Some(at) = reached else { return Ok(()) };
         let mut port = open(clock, &Candidates { addresses: vec![at], named: 1 }, kind)?;
@@ -121,7 +121,7 @@ fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<News>) -> 
             let connector = tokio::spawn(connector.run());
             link.expect(at);
             let outcome = run(clock, &mut probing, &mut port, &streams, &link).await?;
-            let _ = tell.send(News::Streams(outcome));
+            let _ = tell.send(Finding::Streams(outcome));
             link.close();
             connector.abort();
         }
@@ -194,7 +194,7 @@ fn families(all: &Candidates) -> Vec<Candidates> {
     [of(true), of(false)].into_iter().filter(|family| !family.addresses.is_empty()).collect()
 }
 
-/// What is to be said of a family of addresses. `others`: whether sessions get through by one of all families, and
+/// The checks of a family of addresses. `others`: whether sessions get through by one of all families, and
 /// whether datagrams leave by one.
 fn checks(path: &Probed, others: (bool, bool), listens: Option<bool>, ports: Ports) -> Vec<Check> {
     let at = path.at;

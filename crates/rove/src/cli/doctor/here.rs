@@ -147,7 +147,7 @@ fn settings(host: Option<&str>) -> Check {
     }
 }
 
-/// Whether a session's client gives up all that it does without. A thread tries it: what is given up stays so.
+/// Whether a session's client gives up all that it does without. A thread of its own tries it, since it gives up for good.
 fn sandbox() -> Check {
     let tried = thread::Builder::new().spawn(|| confine(&Reach::Datagrams)).map(|it| it.join());
     let check = |says: String| Check::ok("sandbox", "sandbox", says);

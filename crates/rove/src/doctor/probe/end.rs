@@ -39,7 +39,7 @@ const LENGTH_EACH: Duration = Duration::from_millis(50);
 /// Octets that do not fit one datagram, so that longer ones are of use.
 const LONG_BYTES: usize = 4096;
 
-/// What was found out by one family of addresses.
+/// The findings by one family of addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Probed {
     /// The address that answered; before, the likeliest one.
@@ -180,7 +180,7 @@ impl Session for Probing {
     }
 }
 
-/// What is to be done.
+/// The job of a prober.
 pub(super) enum Job {
     /// Find out what the network does.
     Probe(Probed),
@@ -237,7 +237,7 @@ impl<'a> Prober<'a> {
         Prober { probing, link, job, began: now, stage, next: now, outcomes, sent, samples }
     }
 
-    /// What was found out.
+    /// The findings so far.
     pub(super) fn probed(self) -> Option<Probed> {
         let Job::Probe(probed) = self.job else { return None };
         Some(Probed { failed: self.probing.failed.clone(), ..probed })

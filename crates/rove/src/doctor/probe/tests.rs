@@ -1,5 +1,5 @@
 use super::*;
-use crate::doctor::check::Verdict;
+use crate::doctor::check::Rating;
 
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
@@ -61,8 +61,8 @@ fn what_the_network_does() {
     let bad = Probed { lost_there: 0.3, datagram_bytes: Some(976), ..good() };
     let verdicts =
         checks(&bad, (true, true), None, USUAL_PORTS).iter().map(|it| it.verdict).collect();
-    let expected: Vec<Verdict> = verdicts;
-    assert_eq!(expected, [Verdict::Ok, Verdict::Poor, Verdict::Poor]);
+    let expected: Vec<Rating> = verdicts;
+    assert_eq!(expected, [Rating::Ok, Rating::Poor, Rating::Poor]);
 }
 
 #[test]
