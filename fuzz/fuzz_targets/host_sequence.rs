@@ -86,9 +86,9 @@ fn run(mut pair: Pair, steps: &[u8]) {
                 diff.event(HostEvent::EchoAck(number + u64::from(high)));
             }
             3 => diff.event(match high % 4 {
-                0 => HostEvent::Line(LineMode::Cooked),
-                1 => HostEvent::Line(LineMode::Hidden),
-                2 => HostEvent::Line(LineMode::Raw),
+                0 => HostEvent::Line(LineMode::Cooked.into()),
+                1 => HostEvent::Line(LineMode::Hidden.into()),
+                2 => HostEvent::Line(LineMode::Raw.into()),
                 _ => HostEvent::ExitStatus(SIDES[usize::from(next() % 16)]),
             }),
             4 => diff.text(TEXTS[usize::from(high % 16)]),

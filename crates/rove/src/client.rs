@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use rove_session::client::{Config, Exit, TtyScreen};
+use rove_session::client::{Config, Exit, Obscure, TtyScreen};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer, SessionInfo};
 use rove_ssp::{MoshWire, NativeWire, Role, Time, Timing, Wire};
@@ -52,6 +52,8 @@ pub struct Settings {
     pub title_prefix: &'static str,
     /// Which guesses local echo shows, and when.
     pub guesses: Guesses,
+    /// What a listener is kept from learning of typed keys.
+    pub obscure: Obscure,
     /// How many missed lines the terminal's history is to get at most.
     pub history: u64,
     /// The price of datagrams.
@@ -152,6 +154,7 @@ fn machine(
         escape: settings.escape,
         name: settings.name,
         title_prefix: settings.title_prefix.to_owned(),
+        obscure: settings.obscure,
         history_lines: settings.history,
         seed: u64::from_ne_bytes(*os::random()?),
     };

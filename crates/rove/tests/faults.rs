@@ -50,6 +50,7 @@ fn settings() -> Settings {
         window: None,
         name: "rove",
         title_prefix: "",
+        obscure: rove_session::client::Obscure::Secrets,
         history: 10_000,
         guesses: Guesses::ROVE,
         tariff: CostProfile::Flat,

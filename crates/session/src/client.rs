@@ -8,6 +8,7 @@
 mod backlog;
 pub mod bar;
 mod gauge;
+mod held_line;
 mod interface;
 pub(crate) mod keys;
 mod notify;
@@ -18,8 +19,10 @@ mod panel;
 mod partial;
 mod queries;
 mod scrollback;
+mod secret_lines;
 mod session;
 mod status;
+mod typed;
 mod ways_out;
 
 use alloc::format;
@@ -34,11 +37,13 @@ use rove_ssp::{
     Transmit,
 };
 use rove_term::screen::Buffer;
-use rove_term::{Dialect, KeyboardProtocol, Screen, Size, Terminal, TerminalProperties};
+use rove_term::{Dialect, Screen, Size, Terminal, TerminalProperties};
+use zeroize::Zeroizing;
 
 use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS};
 use crate::client::gauge::Gauge;
-use crate::client::keys::{KeyInput, Step};
+use crate::client::held_line::HeldLine;
+use crate::client::keys::KeyInput;
 use crate::client::others::Others;
 use crate::client::paint::{Painter, Sharing, Source};
 use crate::client::partial::{PartialStates, observe};
@@ -51,7 +56,7 @@ use crate::past::Past;
 use crate::predict::{Display, Predictor, Settings};
 use crate::view::{Peer, View};
 
-pub use crate::client::interface::{Config, Event, Exit};
+pub use crate::client::interface::{Config, Event, Exit, Obscure};
 pub use crate::client::overlay::TtyScreen;
 pub use crate::exit::Cause;
 
@@ -63,8 +68,10 @@ pub struct Client {
     connection: Connection<Input, View>,
     server: SocketAddr,
     typing: KeyInput,
-    /// How many octets were typed.
+    /// How many octets were sent.
     typed: u64,
+    obscure: Obscure,
+    held_line: HeldLine,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
     bar: StatusBar,
@@ -118,6 +125,8 @@ impl Client {
             server: config.server,
             typing: KeyInput::new(config.escape, Commands::of(config.name)),
             typed: 0,
+            obscure: config.obscure,
+            held_line: HeldLine::new(),
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
             gauge: Gauge::new(now),
@@ -167,13 +176,14 @@ impl Client {
     }
 
     /// Takes what the terminal sent in one read: what the user typed, and answers of the terminal itself.
-    /// No key is lost before the session is being closed: see [`wants_keys`](Self::wants_keys).
+    /// No key is lost before the session is being closed (see [`wants_keys`](Self::wants_keys)), but for those of a
+    /// hidden line that ends by itself: they wait for its Enter here, and the bar says that they were not sent.
     pub fn handle_keys(&mut self, now: Time, octets: &[u8]) {
         if core::mem::take(&mut self.keys_unwanted) {
             self.was_put_off(now);
         }
         let before = self.queries.told().clone();
-        let keys = self.queries.read(now, octets);
+        let keys = Zeroizing::new(self.queries.read(now, octets));
         let told = self.queries.told();
         if *told != before {
             self.painter.set_dialect(self.named.told(told));
@@ -181,49 +191,6 @@ impl Client {
         }
         self.handle_typed(now, &keys);
         self.send_properties(now);
-    }
-
-    fn handle_typed(&mut self, now: Time, octets: &[u8]) {
-        if !octets.is_empty() {
-            let protocol = self.keyboard_protocol();
-            self.typing.read(now, octets, &protocol);
-            self.take_typed(now);
-        }
-    }
-
-    /// The form in which the terminal sends keys and the one that the program wants, as of the last paint.
-    fn keyboard_protocol(&self) -> KeyboardProtocol {
-        let screen = self.painter.shown().unwrap_or(self.endpoint().remote().screen());
-        let properties = self.queries.told().properties();
-        KeyboardProtocol::of(screen.modes(), &self.painter.dialect(), properties)
-    }
-
-    fn take_typed(&mut self, now: Time) {
-        let (plain, steps) = self.typing.take();
-        let view_only = self.view().session().is_some_and(|session| session.view_only);
-        if !view_only && self.connection.is_open() && !plain.is_empty() {
-            self.predictor.keys(now, &plain, observe(self.connection.endpoint(), &self.parts));
-        }
-        for step in steps {
-            if !matches!(step, Step::Untyped(_)) {
-                self.bar.clear_help();
-                self.panel = (step == Step::ShowStatus).then(|| self.figures().lines());
-            }
-            match step {
-                Step::Typed(_) | Step::Untyped(_) if view_only => {}
-                Step::Typed(octets) | Step::Untyped(octets) => self.send(now, &octets),
-                Step::Repaint => self.painter.forget(),
-                Step::Help => self.bar.help(self.connection.endpoint().remote().session()),
-                Step::Detach(escape) => self.detach(now, escape),
-                Step::HelpStuck => {
-                    self.bar.help_stuck(self.connection.endpoint().remote().session())
-                }
-                // That was it.
-                Step::ShowStatus | Step::HideStatus => {}
-                Step::Suspend => self.suspend(),
-                Step::Quit => self.close(now, Cause::Quit),
-            }
-        }
     }
 
     /// Whether more keys may be handed over. While 1 MiB of them waits for the server they may not: leave them
@@ -381,13 +348,6 @@ impl Client {
         self.events.push(Event::Suspend);
     }
 
-    fn send(&mut self, now: Time, octets: &[u8]) {
-        if !octets.is_empty() {
-            self.typed += octets.len() as u64;
-            self.connection.update(now, |input| input.push_keys(octets));
-        }
-    }
-
     /// Tells a rove server of the terminal's properties, for programs that ask, once the terminal has answered.
     fn send_properties(&mut self, now: Time) {
         let properties = *self.queries.told().properties();
@@ -413,6 +373,7 @@ impl Client {
     }
 
     fn close(&mut self, now: Time, cause: Cause) {
+        self.held_line.wipe();
         if self.connection.is_open() {
             self.bar.ends(cause);
         }
@@ -446,7 +407,10 @@ impl Client {
     fn note_sent(&mut self) {
         let endpoint = self.connection.endpoint();
         match endpoint.is_told() {
-            true => self.parts.sent_whole(endpoint.sent_num()),
+            true => {
+                self.parts.sent_whole(endpoint.sent_num());
+                self.held_line.on_sent(endpoint.sent_num());
+            }
             false => self.parts.sent_part(endpoint.sent_num()),
         }
         self.parts.forget(endpoint.remote().echo_ack());
@@ -467,6 +431,7 @@ impl Client {
             match event {
                 connection::Event::NewRemote(_) => {
                     self.bar.heard(now);
+                    self.look_at_line(now);
                     let session = self.connection.endpoint().remote().session();
                     if let Some(text) = self.others.news(session) {
                         self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));

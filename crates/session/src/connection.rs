@@ -89,6 +89,13 @@ impl<L: State, R: State> Connection<L, R> {
         }
     }
 
+    /// The same for a change that must not show by its length: see [`Endpoint::update_hidden`].
+    pub fn update_hidden(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+        if self.is_open() {
+            self.endpoint.update_hidden(now, change);
+        }
+    }
+
     /// Ends the session: the local object as it is now goes to the peer as the last. A second call does not
     /// wait for the peer's answer.
     pub fn close(&mut self, now: Time, cause: Cause) {

@@ -22,7 +22,7 @@ use crate::host::input::{CursorKeys, PtyInput};
 use crate::host::paste::{PasteHold, PasteScanner};
 use crate::host::size::ResizeQueue;
 use crate::host::sync::SyncUpdate;
-use crate::line_mode::LineMode;
+use crate::line_mode::LineReport;
 use crate::work::TURN_CELLS;
 
 pub use crate::host::id::ViewerId;
@@ -59,7 +59,7 @@ pub struct Host {
     /// The update that the program has begun and not ended.
     update: Option<SyncUpdate>,
     /// What the terminal line did with keys when it was last looked at.
-    line: Option<LineMode>,
+    line: Option<LineReport>,
     size_policy: SizePolicy,
     resizes: ResizeQueue,
     /// What viewers said of their own terminals. The last is of the one that typed or was resized last.
@@ -137,8 +137,8 @@ impl Host {
     /// Takes the mode of the program's terminal line. Read it after each batch of output, before the output is
     /// handed over, and whenever the program may have changed it: a client applies the mode in a frame to all
     /// keys that the frame's echo ack covers.
-    pub fn handle_line(&mut self, mode: LineMode) {
-        self.line = Some(mode);
+    pub fn handle_line(&mut self, line: impl Into<LineReport>) {
+        self.line = Some(line.into());
     }
 
     /// The program ended with this status. Viewers show the last screen, and close.
@@ -294,7 +294,7 @@ impl Host {
     }
 
     /// What the terminal line did with keys when it was last looked at; `None` if it never was.
-    pub fn line(&self) -> Option<LineMode> {
+    pub fn line(&self) -> Option<LineReport> {
         self.line
     }
 

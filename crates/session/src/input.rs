@@ -11,6 +11,7 @@ use core::fmt;
 
 use rove_ssp::{BadDiff, State};
 use rove_term::{Size, TerminalProperties};
+use zeroize::Zeroizing;
 
 use crate::messages::{UserEvent, read_user, write_user};
 
@@ -37,6 +38,8 @@ const PIECE_BYTES: usize = 72;
 #[derive(Clone, Default)]
 pub struct Input {
     pieces: VecDeque<Piece>,
+    /// The last piece takes what is typed next.
+    is_open: bool,
     /// Octets at the front of the first piece that were dropped.
     skip: usize,
     /// Octets and resizes dropped.
@@ -66,7 +69,8 @@ pub enum Event<'a> {
 
 #[derive(Clone)]
 enum Piece {
-    Keys(Arc<Vec<u8>>),
+    /// Overwritten when the last state that shares them is gone.
+    Keys(Arc<Zeroizing<Vec<u8>>>),
     Resize(Size),
     TerminalProperties(Arc<TerminalProperties>),
     Leaving,
@@ -76,17 +80,29 @@ enum Piece {
 impl Input {
     /// Appends octets. There is no limit here: the driver heeds `wants_keys`.
     pub fn push_keys(&mut self, mut octets: &[u8]) {
+        if octets.is_empty() {
+            return;
+        }
         self.end += octets.len() as u64;
-        if let Some(Piece::Keys(last)) = self.pieces.back_mut() {
+        if let Some(Piece::Keys(last)) = self.pieces.back_mut().filter(|_| self.is_open) {
             let room = PIECE_OCTETS_MAX.saturating_sub(last.len()).min(octets.len());
             let (fits, rest) = octets.split_at(room);
             if !fits.is_empty() {
-                Arc::make_mut(last).extend_from_slice(fits);
+                append(last, fits);
             }
             octets = rest;
         }
-        let pieces = octets.chunks(PIECE_OCTETS_MAX);
-        self.pieces.extend(pieces.map(|piece| Piece::Keys(Arc::new(piece.to_vec()))));
+        let pieces = octets.chunks(PIECE_OCTETS_MAX).map(|piece| Zeroizing::new(piece.to_vec()));
+        self.pieces.extend(pieces.map(|piece| Piece::Keys(Arc::new(piece))));
+        self.is_open = true;
+    }
+
+    /// Appends octets in pieces of their own, which are gone once these are acknowledged: no key typed before or after
+    /// keeps them.
+    pub fn push_secret(&mut self, octets: &[u8]) {
+        self.is_open = false;
+        self.push_keys(octets);
+        self.is_open = false;
     }
 
     /// Appends a size.
@@ -160,7 +176,7 @@ impl Input {
                 && surplus < held
             {
                 let rest = (held - surplus) as usize;
-                *octets = Arc::new(octets[..rest].to_vec());
+                *octets = Arc::new(Zeroizing::new(octets[..rest].to_vec()));
                 return;
             }
             surplus = surplus.saturating_sub(held);
@@ -191,7 +207,7 @@ impl Input {
 impl State for Input {
     fn diff_from(&self, base: &Self, out: &mut Vec<u8>) {
         assert!(base.end >= self.start, "the base of a diff was never dropped from its successors");
-        let mut keys = Vec::new();
+        let mut keys = Zeroizing::new(Vec::new());
         for event in self.since(base.end) {
             let event = match event {
                 // Pieces are ours alone: on the wire neighbouring keys are one keystroke.
@@ -249,7 +265,22 @@ impl State for Input {
     }
 }
 
-fn flush(keys: &mut Vec<u8>, out: &mut Vec<u8>) {
+/// Appends octets to a piece without leaving a copy behind where the piece has to move.
+fn append(piece: &mut Arc<Zeroizing<Vec<u8>>>, octets: &[u8]) {
+    if let Some(own) = Arc::get_mut(piece)
+        && own.capacity() - own.len() >= octets.len()
+    {
+        return own.extend_from_slice(octets);
+    }
+    let length = piece.len() + octets.len();
+    let room = length.next_power_of_two().clamp(length, PIECE_OCTETS_MAX.max(length));
+    let mut grown = Zeroizing::new(Vec::with_capacity(room));
+    grown.extend_from_slice(piece);
+    grown.extend_from_slice(octets);
+    *piece = Arc::new(grown);
+}
+
+fn flush(keys: &mut Zeroizing<Vec<u8>>, out: &mut Vec<u8>) {
     if !keys.is_empty() {
         write_user(UserEvent::Keys(keys), out);
         keys.clear();
@@ -419,6 +450,23 @@ mod tests {
         laws(&told, &then);
         then.subtract(&told);
         assert_eq!((then.held(), then.resizes()), (4, 2));
+    }
+
+    #[test]
+    fn a_secret_goes_with_its_acknowledgment() {
+        let (mut before, mut input) = (Input::default(), Input::default());
+        before.push_keys(b"ls\r");
+        input.push_keys(b"ls\r");
+        input.push_secret(b"secret\r");
+        let known = input.clone();
+        input.push_keys(b"x");
+        laws(&before, &input);
+        let Some(Piece::Keys(secret)) = input.pieces.get(1).cloned() else { panic!("no piece") };
+        assert_eq!(***secret, *b"secret\r");
+        drop(before);
+        input.subtract(&known);
+        drop(known);
+        assert_eq!((input.held(), Arc::strong_count(&secret)), (1, 1), "nobody holds it");
     }
 
     #[test]

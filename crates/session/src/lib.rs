@@ -34,7 +34,7 @@ pub use connection::Connection;
 pub use escape::Escape;
 pub use host::{Host, ViewerId};
 pub use input::Input;
-pub use line_mode::LineMode;
+pub use line_mode::{LineMode, LineReport};
 pub use predict::Predictor;
 pub use server::Server;
 pub use session_info::{LetGo, SessionInfo};

@@ -13,16 +13,16 @@ use alloc::vec::Vec;
 use rove_ssp::BadDiff;
 use rove_term::{Size, TerminalProperties};
 
-use crate::line_mode::LineMode;
+use crate::line_mode::LineReport;
 use crate::session_info::SessionFields;
 pub use fields::EVENTS_MAX;
 use fields::{
     ECHO_ACK_NUM, EXIT_STATUS_CODE, EXT_DEPTH, EXT_ECHO_ACK, EXT_EXIT_STATUS, EXT_LEAVING,
     EXT_LINE, EXT_LINES, EXT_OCTETS, EXT_PROPERTIES, EXT_RESIZE, EXT_ROWS, EXT_SESSION,
-    LEAVING_HOW, LINE_MODES, LINES_FORMAT, LINES_WANTED, OCTETS, RESIZE_HEIGHT, RESIZE_WIDTH,
-    SESSION_ENDED, SESSION_FLAGS, SESSION_NAME, SESSION_OTHERS, SESSION_WHO, TOO_MANY,
-    TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_fields, write_numbers,
-    write_octets,
+    LEAVING_HOW, LINE_MODES, LINE_NUMBER, LINES_FORMAT, LINES_WANTED, OCTETS, RESIZE_HEIGHT,
+    RESIZE_WIDTH, SESSION_ENDED, SESSION_FLAGS, SESSION_NAME, SESSION_OTHERS, SESSION_WHO,
+    TOO_MANY, TOP_INSTRUCTION, Value, each_field, numbers_of, octets_of, write_fields,
+    write_numbers, write_octets,
 };
 pub use lines::{DepthFields, RowsFields};
 
@@ -51,7 +51,7 @@ pub enum HostEvent<'a> {
     /// The newest user state whose effect, if any, this screen shows.
     EchoAck(u64),
     /// What the program's terminal line does with keys (our extension 16; stock never sends it).
-    Line(LineMode),
+    Line(LineReport),
     /// How the session's program ended (our extension 17; a stock server never sends it).
     ExitStatus(i32),
     /// The session, and who else is in it (our extension 21; sent to a client that asked for it).
@@ -146,8 +146,8 @@ pub fn read_host(diff: &[u8]) -> Result<Vec<HostEvent<'_>>, BadDiff> {
         } else if let Some(message) = echo_ack {
             Some(HostEvent::EchoAck(numbers_of(message, [ECHO_ACK_NUM])?[0]))
         } else if let Some(message) = line {
-            let [modes] = numbers_of(message, [LINE_MODES])?;
-            Some(HostEvent::Line(LineMode::from_bits(modes)))
+            let [modes, number] = numbers_of(message, [LINE_MODES, LINE_NUMBER])?;
+            Some(HostEvent::Line(LineReport::from_numbers(modes, number)))
         } else if let Some(message) = exit_status {
             // An int32 is sign-extended to 64 bits on the wire; protobuf readers keep the low half.
             Some(HostEvent::ExitStatus(numbers_of(message, [EXIT_STATUS_CODE])?[0] as i32))
@@ -169,7 +169,11 @@ pub fn write_host(event: HostEvent<'_>, out: &mut Vec<u8>) {
         HostEvent::Bytes(octets) => write_octets(octets, out),
         HostEvent::Resize(dimensions) => write_dimensions(dimensions, out),
         HostEvent::EchoAck(number) => write_numbers(EXT_ECHO_ACK, &[(ECHO_ACK_NUM, number)], out),
-        HostEvent::Line(mode) => write_numbers(EXT_LINE, &[(LINE_MODES, mode.to_bits())], out),
+        HostEvent::Line(line) => {
+            let (modes, number) = line.to_numbers();
+            let fields = [(LINE_MODES, modes), (LINE_NUMBER, number)];
+            write_numbers(EXT_LINE, if number > 0 { &fields } else { &fields[..1] }, out);
+        }
         HostEvent::ExitStatus(status) => {
             let code = i64::from(status) as u64;
             write_numbers(EXT_EXIT_STATUS, &[(EXIT_STATUS_CODE, code)], out);
@@ -239,6 +243,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::line_mode::LineMode;
     use crate::messages::fields::MALFORMED;
 
     fn resize(width: i32, height: i32) -> Dimensions {
@@ -371,11 +376,14 @@ mod tests {
     #[test]
     fn host_messages() {
         use HostEvent::{EchoAck, ExitStatus, Line};
+        let kept = LineReport { mode: LineMode::Hidden, hidden: Some(3), may_be_kept: true };
         for (hex, events, same_octets) in [
             ("0a0d3a0b40ffffffffffffffffff01", vec![EchoAck(u64::MAX)], true),
-            ("0a0582010208 03", vec![Line(LineMode::Cooked)], true),
-            ("0a0582010208 0d", vec![Line(LineMode::Hidden)], false),
-            ("0a03820100", vec![Line(LineMode::Raw)], false),
+            ("0a0582010208 03", vec![Line(LineMode::Cooked.into())], true),
+            ("0a0582010208 09", vec![Line(LineMode::Hidden.into())], false),
+            ("0a0582010208 05", vec![Line(LineMode::Hidden.into())], false),
+            ("0a0782010408 051003", vec![Line(kept)], true),
+            ("0a03820100", vec![Line(LineMode::Raw.into())], false),
             ("0a058a01020802", vec![ExitStatus(2)], true),
             ("0a0e8a010b08ffffffffffffffffff01", vec![ExitStatus(-1)], true),
         ] {

@@ -20,7 +20,7 @@ use crate::connection::Patience;
 use crate::events::Events;
 use crate::host::{self, Host, SizePolicy, ViewerId};
 use crate::input::Input;
-use crate::line_mode::LineMode;
+use crate::line_mode::LineReport;
 use crate::session_info::{LetGo, SessionInfo};
 use crate::view::{Peer, View};
 use crate::viewer::{self, Viewer};
@@ -245,8 +245,8 @@ impl Server {
     }
 
     /// Takes the mode of the program's terminal line: see [`Host::handle_line`].
-    pub fn handle_line(&mut self, mode: LineMode) {
-        self.host.handle_line(mode);
+    pub fn handle_line(&mut self, line: impl Into<LineReport>) {
+        self.host.handle_line(line);
     }
 
     /// Whether [`handle_line`](Self::handle_line) is of use: some client can be told.

@@ -11,7 +11,7 @@ use rove_ssp::{Applied, BadDiff, State, StateNum};
 use rove_term::history::Keeping;
 use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
-use crate::line_mode::LineMode;
+use crate::line_mode::{LineMode, LineReport};
 use crate::messages::{HostEvent, read_host, write_host};
 use crate::past::{Past, Reading};
 use crate::session_info::SessionInfo;
@@ -45,7 +45,7 @@ pub struct View {
     screen: Screen,
     dialect: Dialect,
     echo_ack: StateNum,
-    line: Option<LineMode>,
+    line: Option<LineReport>,
     exit_status: Option<i32>,
     session: Option<Arc<SessionInfo>>,
     past: Option<Past>,
@@ -97,6 +97,11 @@ impl View {
     /// What the program's terminal line did with keys when this screen was taken. `None` from a server
     /// that does not report it.
     pub fn line(&self) -> Option<LineMode> {
+        self.line.map(|line| line.mode)
+    }
+
+    /// The same, and whether its keys may be kept.
+    pub fn line_report(&self) -> Option<LineReport> {
         self.line
     }
 
@@ -138,7 +143,7 @@ impl View {
 
     /// Says what the terminal line does with keys and how the program ended, as far as there is news. Only for
     /// a peer that understands these extensions.
-    pub(crate) fn report(&mut self, line: Option<LineMode>, exit_status: Option<i32>) {
+    pub(crate) fn report(&mut self, line: Option<LineReport>, exit_status: Option<i32>) {
         self.line = line.or(self.line);
         self.exit_status = exit_status.or(self.exit_status);
     }
@@ -172,10 +177,10 @@ impl State for View {
         if !octets.is_empty() {
             write_host(HostEvent::Bytes(&octets), out);
         }
-        if let Some(mode) = self.line
+        if let Some(line) = self.line
             && base.line != self.line
         {
-            write_host(HostEvent::Line(mode), out);
+            write_host(HostEvent::Line(line), out);
         }
         if let Some(status) = self.exit_status
             && base.exit_status != self.exit_status
@@ -219,7 +224,7 @@ impl State for View {
                     self.ignored += u64::from(number < self.echo_ack);
                     self.echo_ack = self.echo_ack.max(number);
                 }
-                HostEvent::Line(mode) => self.line = Some(mode),
+                HostEvent::Line(line) => self.line = Some(line),
                 HostEvent::ExitStatus(status) => self.exit_status = Some(status),
                 HostEvent::Session(fields) => self.session = Some(Arc::new(fields.into())),
                 HostEvent::Depth(fields) => applying.lines.depth(fields),
@@ -390,7 +395,7 @@ mod tests {
     fn the_order_is_stocks_and_ours_comes_last() {
         let start = View::new(Size::DEFAULT, Peer::Rove);
         let mut end = shown(&start, Size::clamped(10_i32, 20_i32), "hello", 5);
-        end.report(Some(LineMode::Raw), Some(-1));
+        end.report(Some(LineMode::Raw.into()), Some(-1));
         end.describe(Arc::new(SessionInfo { name: "work".into(), ..SessionInfo::default() }));
         let mut diff = Vec::new();
         end.diff_from(&start, &mut diff);

@@ -27,7 +27,7 @@ use crate::events::Events;
 use crate::exit::{Cause, Exit};
 use crate::host::{Host, Picture, Version, ViewerId};
 use crate::input::{Event as Typed, Input};
-use crate::line_mode::LineMode;
+use crate::line_mode::LineReport;
 use crate::session_info::{LetGo, SessionInfo};
 use crate::view::{Peer, View};
 use crate::viewer::budget::FrameBudget;
@@ -366,7 +366,10 @@ impl Viewer {
             // While a frame is held, so are the echo acks.
             host.held_until(self.seen)
         } else {
-            self.echo.timeout(host.written(), self.echo_ack_lazy)?
+            // Keys on a hidden line are kept once the echo ack covers those before.
+            let is_kept = host.line().is_some_and(|line| line.may_be_kept);
+            let lazy = if is_kept { Duration::ZERO } else { self.echo_ack_lazy };
+            self.echo.timeout(host.written(), lazy)?
         };
         Some(changed.max(self.budget.free_at()))
     }
@@ -404,9 +407,9 @@ impl Viewer {
     }
 
     /// The terminal line's mode, if the client can be told and was not.
-    fn line_news(&self, host: &Host) -> Option<LineMode> {
-        let told = self.connection.endpoint().local().line();
-        host.line().filter(|_| self.reports_line()).filter(|mode| told != Some(*mode))
+    fn line_news(&self, host: &Host) -> Option<LineReport> {
+        let told = self.connection.endpoint().local().line_report();
+        host.line().filter(|_| self.reports_line()).filter(|line| told != Some(*line))
     }
 
     /// What the client is to be told of the session, if it was not.

@@ -79,7 +79,7 @@ impl Victim for Client {
             1 => write_host(HostEvent::Resize(dimensions(rng)), out),
             2 if rng.below(2) == 0 => {
                 let mode = [LineMode::Cooked, LineMode::Hidden, LineMode::Raw];
-                write_host(HostEvent::Line(mode[rng.below(3) as usize]), out);
+                write_host(HostEvent::Line(mode[rng.below(3) as usize].into()), out);
             }
             2 => write_host(HostEvent::ExitStatus(rng.bits() as i32), out),
             _ => write_host(HostEvent::Bytes(&hostile(rng)), out),

@@ -6,12 +6,12 @@
 #[path = "../../ssp/tests/common/vectors.rs"]
 mod vectors;
 
-use rove_session::LineMode;
 use rove_session::messages::{
     DepthFields, Dimensions, HostEvent, RowsFields, UserEvent, read_host, read_user, write_host,
     write_user,
 };
 use rove_session::session_info::SessionFields;
+use rove_session::{LineMode, LineReport};
 use rove_ssp::{
     Announcement, Assembler, ConnId, Deflater, Envelope, Flags, Instruction, NativeWire, Report,
     Role, SessionSecrets, Stamp, Stamps, StateNum, Wire, fragments,
@@ -78,12 +78,20 @@ fn host_diffs() -> Vec<(&'static str, Vec<HostEvent<'static>>)> {
                 HostEvent::EchoAck((1 << 33) + 1),
                 HostEvent::Resize(size(132, 43)),
                 HostEvent::Bytes(b"\x1b[r\x1b[0m\x1b[H\x1b[2J"),
-                HostEvent::Line(LineMode::Cooked),
+                HostEvent::Line(LineMode::Cooked.into()),
                 HostEvent::ExitStatus(3),
             ],
         ),
-        ("extension 16, ICANON without ECHO", vec![HostEvent::Line(LineMode::Hidden)]),
-        ("extension 16, neither", vec![HostEvent::Line(LineMode::Raw)]),
+        ("extension 16, ICANON without ECHO", vec![HostEvent::Line(LineMode::Hidden.into())]),
+        (
+            "extension 16, the third hidden line, which may be kept",
+            vec![HostEvent::Line(LineReport {
+                mode: LineMode::Hidden,
+                hidden: Some(3),
+                may_be_kept: true,
+            })],
+        ),
+        ("extension 16, neither", vec![HostEvent::Line(LineMode::Raw.into())]),
         ("extension 17, below zero", vec![HostEvent::ExitStatus(-1)]),
         (
             "extensions 19 and 20",
@@ -138,13 +146,14 @@ fn host_fields(event: &HostEvent<'_>) -> Value {
         HostEvent::Bytes(octets) => json!({ "bytes": hex(octets) }),
         HostEvent::Resize(size) => json!({ "width": size.width, "height": size.height }),
         HostEvent::EchoAck(number) => json!({ "echo_ack": number }),
-        HostEvent::Line(mode) => {
-            let (icanon, echo) = match mode {
+        HostEvent::Line(line) => {
+            let (icanon, echo) = match line.mode {
                 LineMode::Cooked => (true, true),
                 LineMode::Hidden => (true, false),
                 LineMode::Raw => (false, false),
             };
-            json!({ "icanon": icanon, "echo": echo })
+            let (hidden, kept) = (line.hidden, line.may_be_kept);
+            json!({ "icanon": icanon, "echo": echo, "hidden": hidden, "may_be_kept": kept })
         }
         HostEvent::ExitStatus(status) => json!({ "exit_status": status }),
         HostEvent::Session(SessionFields { name, flags, others, ended, who }) => json!({

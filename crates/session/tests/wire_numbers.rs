@@ -63,6 +63,7 @@ const NUMBERS: [Numbers; 5] = [
             ("ECHO_ACK_NUM", "8", " 8: uint64 echo_ack_num |"),
             ("EXT_LINE", "16", "| 16 | server |"),
             ("LINE_MODES", "1", "| 16 | server | 1: what the program's terminal line does"),
+            ("LINE_NUMBER", "2", "; 2: which hidden line it is"),
             ("EXT_EXIT_STATUS", "17", "| 17 | server |"),
             ("EXIT_STATUS_CODE", "1", "| 17 | server | 1: the exit status"),
             ("EXT_PROPERTIES", "18", "| 18 | client |"),

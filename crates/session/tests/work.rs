@@ -121,7 +121,7 @@ fn long_diff() -> Vec<u8> {
         HostEvent::EchoAck(7),
         resize(size(200, 1000)),
         HostEvent::Bytes(text.as_bytes()),
-        HostEvent::Line(LineMode::Cooked),
+        HostEvent::Line(LineMode::Cooked.into()),
         HostEvent::Bytes(screens.as_bytes()),
         HostEvent::Bytes(b"the end"),
         HostEvent::ExitStatus(3),

@@ -3,6 +3,7 @@
 
 mod chosen;
 mod outgoing;
+mod reports;
 mod session;
 
 use alloc::boxed::Box;
@@ -18,22 +19,19 @@ use crate::instruction::extensions::Extensions;
 use crate::instruction::fragment::FragmentId;
 use crate::machine::{Arrival, Machine, Remote, Transmit};
 use crate::outbox::Outbox;
-use crate::path::mtud::MtuChange;
 use crate::path::{Freshness, Opened, Path};
 use crate::receiver::{Accepted, Receiver};
-use crate::recovery::detect;
 use crate::recovery::rtt::RttEstimator;
 use crate::recovery::sent_log::SentLog;
 use crate::reject::Reject;
 use crate::sender::Sender;
 use crate::sender::acks::Fragmented;
-use crate::sender::redundancy::Feedback;
 use crate::sender::transfer::Transfer;
 use crate::state::{BadDiff, State, StateNum};
-use crate::stats::{DirectionStats, PathStats, Stats, Usage};
+use crate::stats::{PathStats, Stats, Usage};
 use crate::time::Time;
 use crate::timing::Timing;
-use crate::wire::{Exhausted, Flags, Report, Role, Wire};
+use crate::wire::{Exhausted, Flags, Role, Wire};
 
 /// What an [`Endpoint`] starts from.
 pub struct Config<L, R> {
@@ -201,6 +199,12 @@ impl<L: State, R: State> Endpoint<L, R> {
     pub fn update(&mut self, now: Time, change: impl FnOnce(&mut L)) {
         let since = if self.takes(Point::CollectionCut) { Time::ZERO } else { now };
         self.sender.update(since, change);
+    }
+
+    /// The same for a change that must not show by its length, as a password: until the peer has it, all datagrams
+    /// that may hold a part of it are of a few lengths (`docs/wire.md` §9).
+    pub fn update_hidden(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+        self.sender.update_hidden(now, change);
     }
 
     /// Starts to shut down: the local object as it is now is the last (§4.4). Without a peer to tell,
@@ -460,45 +464,6 @@ impl<L: State, R: State> Endpoint<L, R> {
                 (self.outgoing, self.repairs) = (None, None);
             }
             self.report(Event::PeerClosing);
-        }
-    }
-
-    /// Hands what the peer says of our datagrams to those who follow them.
-    fn on_report(&mut self, now: Time, report: &Report) -> Feedback {
-        let Endpoint { log, path, outgoing, repairs, .. } = self;
-        // All outcomes are told before anyone draws a conclusion: what follows from one loss
-        // depends on what else arrived.
-        let loss_delay = detect::loss_delay(&path.rtt);
-        log.on_report(now, loss_delay, report, &mut |outcome| {
-            path.on_outcome(now, outcome);
-            let transfers = [&mut *outgoing, &mut *repairs];
-            transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
-        });
-        let loss = if path.is_on_stream() { 0.0 } else { log.reported_loss(report) };
-        let feedback = Feedback { loss, ack_delay: report.ack_delay };
-        path.on_reported(now, DirectionStats { loss: feedback.loss, queue: report.queue });
-        let change = path.mtud.judge(now);
-        self.stats.black_holes += u64::from(change == MtuChange::Reduced);
-        self.heed(change);
-        feedback
-    }
-
-    /// Sends again, in shorter datagrams, an instruction that was cut for longer ones than this address takes.
-    fn shorten(&mut self, to: Remote) {
-        let room = self.path.payload_max(to);
-        let flights = [&self.outgoing, &self.repairs].into_iter().flatten();
-        let longest = flights.map(|transfer| transfer.contents_bytes(0)).max().unwrap_or(0);
-        if self.path.carries_reports() && longest > room {
-            self.heed(MtuChange::Reduced);
-        }
-    }
-
-    /// Sends again, in shorter datagrams, an instruction that was cut too long.
-    fn heed(&mut self, change: MtuChange) {
-        if change == MtuChange::Reduced {
-            self.stats.mtu_shrunk += 1;
-            (self.outgoing, self.repairs) = (None, None);
-            self.sender.refuse();
         }
     }
 

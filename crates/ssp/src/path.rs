@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod choice;
+pub(crate) mod lengths;
 pub(crate) mod mtud;
 mod pacing;
 mod validation;
@@ -17,6 +18,7 @@ use core::time::Duration;
 
 use crate::machine::{Arrival, PathId, Remote, Transmit};
 use crate::path::arrivals::Arrivals;
+use crate::path::lengths::Lengths;
 use crate::path::mtud::{MtuDiscovery, Probing, Purpose};
 use crate::path::validation::AddressValidation;
 use crate::path::ways::Ways;
@@ -110,6 +112,7 @@ pub(crate) struct Sending<'a> {
     pub ack_delay: Duration,
     /// The datagram carries nothing and is so long: it tries what the path takes.
     pub probe: Option<usize>,
+    pub lengths: Lengths,
 }
 
 /// A datagram that goes out.
@@ -260,7 +263,7 @@ impl Path {
         timing: &Timing,
         out: &mut Vec<u8>,
     ) -> Result<Sealed, Exhausted> {
-        let Sending { payload, flags, acked_sent_at, ack_delay, probe } = sending;
+        let Sending { payload, flags, acked_sent_at, ack_delay, probe, lengths } = sending;
         let path = to.path();
         let is_in_use = path == self.id();
         let reply = if is_in_use { self.take_reply(now, timing) } else { None };
@@ -290,6 +293,10 @@ impl Path {
             envelope.control.padding = 1;
             let rest = bytes.saturating_sub(self.wire.sealed_bytes(&envelope));
             envelope.control.padding += rest;
+        } else if lengths == Lengths::Stepped && self.wire.carries_reports() {
+            let bare = self.wire.sealed_bytes(&envelope) + payload.len();
+            envelope.control.padding +=
+                lengths::padding(&envelope.control, bare, self.datagram_max(to));
         }
         // The wire may have to change keys before it seals.
         self.advance(now);
@@ -356,11 +363,22 @@ impl Path {
 
     /// Octets of a fragment's contents that fit a datagram to this address.
     pub(crate) fn payload_max(&self, to: Remote) -> usize {
-        let longest = match to {
+        self.datagram_max(to) - self.wire.overhead() - self.wire.fragment_overhead()
+    }
+
+    /// Octets of the longest datagram to this address.
+    fn datagram_max(&self, to: Remote) -> usize {
+        match to {
             Remote::Udp(to) => self.mtud.datagram(to),
             Remote::Stream(_) => self.ways.timing().datagram_bytes,
-        };
-        longest - self.wire.overhead() - self.wire.fragment_overhead()
+        }
+    }
+
+    /// Octets of a whole instruction in a datagram of a step's length to this address, where envelopes are not padded;
+    /// `packed` of them at least.
+    pub(crate) fn packed_step(&self, to: Remote, packed: usize) -> usize {
+        let head = self.wire.overhead() + self.wire.fragment_overhead();
+        lengths::step(packed + head, self.datagram_max(to)).saturating_sub(head).max(packed)
     }
 
     /// A datagram with this many octets of contents was not answered in time.

@@ -12,6 +12,7 @@ pub(crate) mod transfer;
 
 use ::core::time::Duration;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::path::Path;
 use crate::recovery::rtt::RttEstimator;
@@ -97,6 +98,24 @@ impl<L: State> Sender<L> {
         if self.closing.ours.is_none() {
             self.core.update(now, change);
         }
+    }
+
+    /// Changes the object by what must not show by the lengths of datagrams.
+    pub(crate) fn update_hidden(&mut self, now: Time, change: impl FnOnce(&mut L)) {
+        if self.closing.ours.is_none() {
+            self.core.update(now, change);
+            self.core.hide_change();
+        }
+    }
+
+    /// Whether an instruction may hold a part of the object that must not show by its length.
+    pub(crate) fn hides(&self) -> bool {
+        self.core.hides()
+    }
+
+    /// Random octets, to make an instruction longer.
+    pub(crate) fn chaff(&mut self, octets: usize, out: &mut Vec<u8>) {
+        self.core.chaff(octets, out);
     }
 
     /// The peer's newest state has come: it is there.

@@ -180,6 +180,7 @@ impl Sender {
             escape: Escape::Default,
             name: "rove",
             title_prefix: user.title_prefix.to_owned(),
+            obscure: client::Obscure::Never,
             history_lines: rove_session::past::LINES_MAX,
             seed,
         };

@@ -10,12 +10,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rove_session::Escape;
+use rove_session::client::Obscure;
 use rove_session::predict::Display;
 use rustix::process::geteuid;
 use thiserror::Error;
 
 use crate::bootstrap::Ports;
-use crate::cli::environment::{parse_display, variable_os};
+use crate::cli::environment::{parse_display, parse_obscure, variable_os};
 use crate::failure::Failure;
 use crate::printable::printable;
 
@@ -32,6 +33,8 @@ pub struct HostConfig {
     pub(super) predict: Option<Display>,
     /// The key that begins a command to rove.
     pub(super) escape: Option<Escape>,
+    /// What a listener is kept from learning of typed keys.
+    pub(super) obscure: Option<Obscure>,
     /// Whether octets are paid for.
     pub(super) metered: Option<bool>,
     /// Whether the native wire is demanded.
@@ -139,6 +142,10 @@ impl HostConfig {
                 let known = "a character, ^ and a letter, or none is taken";
                 first(&mut self.escape, escape_key(word).ok_or_else(|| bad(known))?);
             }
+            "obscure" => {
+                let known = "secrets or never is taken";
+                first(&mut self.obscure, parse_obscure(word).ok_or_else(|| bad(known))?);
+            }
             "metered" => first(&mut self.metered, yes_or_no()?),
             "native" => first(&mut self.native, yes_or_no()?),
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
@@ -159,6 +166,7 @@ impl HostConfig {
         let HostConfig {
             predict,
             escape,
+            obscure,
             metered,
             native,
             server,
@@ -170,6 +178,7 @@ impl HostConfig {
         } = later;
         self.predict = self.predict.or(*predict);
         self.escape = self.escape.or(*escape);
+        self.obscure = self.obscure.or(*obscure);
         self.metered = self.metered.or(*metered);
         self.native = self.native.or(*native);
         self.server = self.server.take().or_else(|| server.clone());
@@ -182,9 +191,10 @@ impl HostConfig {
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "Predict",
     "EscapeKey",
+    "Obscure",
     "Metered",
     "Native",
     "UdpPort",
@@ -375,10 +385,12 @@ mod tests {
         let text = "  # mine\r\n\nPredict always\r\nESCAPEKEY=^x\nMetered = yes\nNative\tno # so\n\
             Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
             Install no
-            OnClose detach";
+            OnClose detach
+            Obscure never";
         let expected = HostConfig {
             predict: Some(Display::Always),
             escape: Some(Escape::Key(0x18)),
+            obscure: Some(Obscure::Never),
             metered: Some(true),
             native: Some(false),
             server: Some("A=1 /opt/rove # server".into()),
@@ -444,6 +456,7 @@ mod tests {
             ("\nPredikt always", "line 2: no setting is called predikt"),
             ("Host a\nHistory 1", "line 2: no setting is called history"),
             ("Predict perhaps", "line 1: Predict perhaps: adaptive, always"),
+            ("Obscure much", "line 1: Obscure much: secrets or never"),
             ("Predict", "line 1: Predict: the value is missing"),
             ("Metered yes no", "line 1: Metered: one value is taken"),
             ("Native maybe", "line 1: Native maybe: yes or no"),

@@ -5,10 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::ValueEnum;
 use rove_session::Escape;
+use rove_session::client::Obscure;
 use rove_session::predict::{Display, Editing};
 use rove_term::{Dialect, Terminfo};
 
-use crate::cli::values::Predict;
+use crate::cli::values::{ObscureWord, Predict};
 use crate::failure::Failure;
 use crate::os::{names, terminfo};
 
@@ -45,6 +46,11 @@ pub(super) fn display_variable() -> Result<Option<Display>, Failure> {
 /// The prediction mode of this name.
 pub(crate) fn parse_display(word: &str) -> Option<Display> {
     Predict::from_str(word, false).ok().map(Display::from)
+}
+
+/// The setting of what a listener is kept from learning, by its name.
+pub(super) fn parse_obscure(word: &str) -> Option<Obscure> {
+    ObscureWord::from_str(word, false).ok().map(Obscure::from)
 }
 
 /// Whether guesses overwrite, by the environment.

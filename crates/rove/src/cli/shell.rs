@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use rove_session::LetGo;
-use rove_session::client::{Cause, TtyScreen};
+use rove_session::client::{Cause, Obscure, TtyScreen};
 use rove_session::past::LINES_MAX;
 use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
@@ -271,6 +271,7 @@ pub(super) fn settings(
         window,
         name: "rove",
         title_prefix: prefix,
+        obscure: session.obscure.map(Obscure::from).or(own.obscure).unwrap_or_default(),
         history: session.history.map_or(LINES_MAX, u64::from),
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         detaches_on_close: own.detaches == Some(true),

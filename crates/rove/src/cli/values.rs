@@ -21,6 +21,15 @@ pub(super) enum Predict {
     Experimental,
 }
 
+/// What a listener is kept from learning of typed keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum ObscureWord {
+    /// The keys of a line that does not echo go with its Enter.
+    Secrets,
+    /// Each key goes at once.
+    Never,
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum FamilyWord {
     Inet,

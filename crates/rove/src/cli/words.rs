@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, Parser, ValueHint};
+use rove_session::client::Obscure;
 use rove_session::predict::Display;
 
 use crate::bootstrap::{Bind, Ports};
 use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
 use crate::cli::forward::ForwardArgs;
-use crate::cli::values::{FamilyWord, Predict, parse_bind, parse_host};
+use crate::cli::values::{FamilyWord, ObscureWord, Predict, parse_bind, parse_host};
 use crate::failure::{FAILED, Failure};
 use crate::ssh::{Family, Wires};
 use crate::trace::Verbosity;
@@ -97,6 +98,11 @@ pub(super) struct SessionArgs {
     /// Guess that typing overwrites what is right of the cursor instead of pushing it on.
     #[arg(long)]
     pub(super) predict_overwrite: bool,
+
+    /// Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo
+    /// (secrets, the default), or of none (never).
+    #[arg(long, value_name = "WHAT", env = "ROVE_OBSCURE")]
+    pub(super) obscure: Option<ObscureWord>,
 
     /// Stay on the terminal's main screen, also with mosh-server, whose sessions else take the
     /// alternate one.
@@ -247,6 +253,15 @@ impl From<Predict> for Display {
             Predict::Always => Display::Always,
             Predict::Never => Display::Never,
             Predict::Experimental => Display::Experimental,
+        }
+    }
+}
+
+impl From<ObscureWord> for Obscure {
+    fn from(word: ObscureWord) -> Obscure {
+        match word {
+            ObscureWord::Secrets => Obscure::Secrets,
+            ObscureWord::Never => Obscure::Never,
         }
     }
 }

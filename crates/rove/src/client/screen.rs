@@ -12,6 +12,7 @@ use rove_ssp::{Machine, Reject, Session, Time};
 use rove_streams::clock;
 use rove_term::Size;
 use rustix::process::{Signal, kill_current_process_group};
+use zeroize::Zeroize;
 
 use crate::client::streams::StreamsHandle;
 use crate::driver::{self, End, Flow};
@@ -169,6 +170,7 @@ impl<'a> Screen<'a> {
                     link.mark_interactive();
                 }
                 self.client.handle_keys(now, &self.typed[..len]);
+                self.typed[..len].zeroize();
             }
             Wake::Part => self.client.apply_part(now),
             Wake::Notice(news) => self.tell(now, news),

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use rove_session::LineMode;
+use rove_session::line_mode::{HiddenLines, LineLook, LineMode, LineReport};
 use rove_ssp::Time;
 
 /// The first look of its own after keys or output: programs that ask for a password switch echo off
@@ -15,8 +15,8 @@ use rove_ssp::Time;
 /// after the one with the question.
 const FIRST: Duration = Duration::from_millis(20);
 
-/// The longest time between two looks. A line that the kernel echoes is looked at for as long as it is
-/// so, since its keys may be shown without asking the program; the others come to rest.
+/// The longest time between two looks. A line that gathers is looked at for as long as it does, since the client shows
+/// or keeps its keys without asking the program; others come to rest.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// How much longer each pause between looks is.
@@ -27,6 +27,9 @@ const GROWTH: u32 = 8;
 pub struct LinePoller {
     next: Option<Time>,
     pause: Duration,
+    /// What the last look saw.
+    seen: Option<LineMode>,
+    hidden: HiddenLines,
 }
 
 impl Default for LinePoller {
@@ -37,23 +40,36 @@ impl Default for LinePoller {
 
 impl LinePoller {
     /// Nothing to see yet.
-    pub const fn new() -> LinePoller {
-        LinePoller { next: None, pause: FIRST }
+    pub fn new() -> LinePoller {
+        LinePoller { next: None, pause: FIRST, seen: None, hidden: HiddenLines::default() }
     }
 
-    /// Keys went to the program, or output came from it.
+    /// Output came from the program.
+    pub fn on_output(&mut self, now: Time) {
+        self.hidden.on_output(now);
+        self.stir(now);
+    }
+
+    /// Keys went to the program.
     pub fn stir(&mut self, now: Time) {
         self.pause = FIRST;
         self.next = Some(now + FIRST);
     }
 
-    /// The line was checked, and is in this mode. A check in the second half of a pause, due to another
-    /// event, replaces the one at its end.
-    pub fn looked(&mut self, now: Time, mode: LineMode) {
-        let Some(_) = self.next.filter(|&next| next - self.pause / 2 <= now) else { return };
-        let rests = self.pause >= LONGEST && mode != LineMode::Cooked;
-        self.pause = (self.pause * GROWTH).min(LONGEST);
-        self.next = (!rests).then_some(now + self.pause);
+    /// The line was checked, and this was seen. Returns what to report. A check in the second half of a pause, due to
+    /// another event, replaces the one at its end.
+    pub fn looked(&mut self, now: Time, look: impl Into<LineLook>) -> LineReport {
+        let look = look.into();
+        let mode = look.mode;
+        if self.seen.replace(mode).is_some_and(|seen| seen != mode) {
+            // Whoever changes it once may do so again.
+            self.stir(now);
+        } else if self.next.is_some_and(|next| next - self.pause / 2 <= now) {
+            let rests = self.pause >= LONGEST && mode == LineMode::Raw;
+            self.pause = (self.pause * GROWTH).min(LONGEST);
+            self.next = (!rests).then_some(now + self.pause);
+        }
+        self.hidden.look(now, look)
     }
 
     /// There is nothing to look at any more.
@@ -87,13 +103,33 @@ mod tests {
     #[test]
     fn looks_get_rarer() {
         let first = [20, 180, 1180];
-        for mode in [LineMode::Raw, LineMode::Hidden] {
-            assert_eq!(looks(mode), first, "{mode:?}");
+        assert_eq!(looks(LineMode::Raw), first);
+        for mode in [LineMode::Cooked, LineMode::Hidden] {
+            let looks = looks(mode);
+            assert_eq!(looks[..3], first);
+            assert!(looks.windows(2).all(|pair| pair[1] - pair[0] <= 1000));
+            assert!(looks.len() > 3595, "{mode:?}");
         }
-        let cooked = looks(LineMode::Cooked);
-        assert_eq!(cooked[..3], first);
-        assert!(cooked.windows(2).all(|pair| pair[1] - pair[0] <= 1000));
-        assert!(cooked.len() > 3595);
+    }
+
+    #[test]
+    fn a_change_begins_the_pauses_anew() {
+        let mut watch = LinePoller::new();
+        watch.stir(Time::ZERO);
+        let mut kept = Vec::new();
+        for (ms, mode) in [
+            (20, LineMode::Cooked),
+            (180, LineMode::Cooked),
+            (1180, LineMode::Hidden),
+            (1200, LineMode::Hidden),
+            (1360, LineMode::Hidden),
+            (2360, LineMode::Raw),
+        ] {
+            assert_eq!(watch.next(), Some(Time::from_millis(ms)), "{ms}");
+            kept.push(watch.looked(Time::from_millis(ms), mode).may_be_kept);
+        }
+        assert_eq!(kept, [false, false, false, false, true, false]);
+        assert_eq!(watch.next(), Some(Time::from_millis(2380)));
     }
 
     #[test]

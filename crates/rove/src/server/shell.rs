@@ -230,7 +230,7 @@ impl Shell {
         }
         let octets = self.output.next();
         if !octets.is_empty() {
-            self.watch.stir(now);
+            self.watch.on_output(now);
             self.life.used(now);
             let taken = self.session.handle_output_part(now, octets);
             self.output.took(taken);
@@ -243,10 +243,10 @@ impl Shell {
         if self.hung_up || !self.session.reports_line() {
             return;
         }
-        match self.pty.get_ref().line_mode() {
-            Ok(mode) => {
-                self.watch.looked(now, mode);
-                self.session.handle_line(mode);
+        match self.pty.get_ref().look_at_line() {
+            Ok(look) => {
+                let report = self.watch.looked(now, look);
+                self.session.handle_line(report);
             }
             // A terminal that is gone is seen when it is read.
             Err(_) => self.watch.rest(),

@@ -210,6 +210,7 @@ impl Visitor {
             escape: Escape::default(),
             name: "rove",
             title_prefix: String::new(),
+            obscure: rove_session::client::Obscure::Secrets,
             history_lines: rove_session::past::LINES_MAX,
             seed: 1,
         };

@@ -34,10 +34,22 @@ pub struct Config {
     pub name: &'static str,
     /// Stands before window titles: `[rove] `, `[mosh] `, or nothing.
     pub title_prefix: String,
+    /// How much a listener is kept from learning of typed keys.
+    pub obscure: Obscure,
     /// How many missed lines the terminal's history is to get at most, 0 for none.
     pub history_lines: u64,
     /// Seeds what is random on the wire without being secret.
     pub seed: u64,
+}
+
+/// How much a listener is kept from learning of typed keys by when datagrams leave and how long they are.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Obscure {
+    /// Nothing: each key goes at once.
+    Never,
+    /// When the keys of a hidden line were typed, and how many they were: they go with its Enter.
+    #[default]
+    Secrets,
 }
 
 /// A task for the driver.

@@ -31,6 +31,7 @@ pub(super) const RESIZE_WIDTH: u32 = 5;
 pub(super) const RESIZE_HEIGHT: u32 = 6;
 pub(super) const ECHO_ACK_NUM: u32 = 8;
 pub(super) const LINE_MODES: u32 = 1;
+pub(super) const LINE_NUMBER: u32 = 2;
 pub(super) const EXIT_STATUS_CODE: u32 = 1;
 pub(super) const SESSION_NAME: u32 = 1;
 pub(super) const SESSION_FLAGS: u32 = 2;

@@ -25,6 +25,8 @@ pub struct Pair {
     pub program: fn(&[u8]) -> Vec<u8>,
     /// All that the program has read.
     pub typed: Vec<u8>,
+    /// All datagrams that went out: when, to whom, and how long.
+    pub flown: Vec<(Time, Role, usize)>,
     pub client_events: Vec<client::Event>,
     pub server_events: Vec<server::Event>,
     pub link: Link,
@@ -70,6 +72,7 @@ pub fn client_config(peer: Peer) -> client::Config {
         escape: Escape::Default,
         name: "rove",
         title_prefix: "[rove] ".to_owned(),
+        obscure: client::Obscure::Secrets,
         history_lines: rove_session::past::LINES_MAX,
         seed: 1,
     }
@@ -130,6 +133,7 @@ impl Pair {
             painted: Vec::new(),
             program: echo,
             typed: Vec::new(),
+            flown: Vec::new(),
             client_events: Vec::new(),
             server_events: Vec::new(),
             link,
@@ -247,6 +251,7 @@ impl Pair {
     }
 
     fn fly(&mut self, to: Role, datagram: &[u8]) {
+        self.flown.push((self.now, to, datagram.len()));
         let link = self.up.filter(|_| to == Role::Server).unwrap_or(self.link);
         if self.rng.below(100) < link.loss {
             return;

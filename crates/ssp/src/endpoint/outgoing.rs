@@ -4,12 +4,14 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::{Endpoint, Event, Failure};
 use crate::buggify::Point;
+use crate::instruction::Instruction;
 use crate::machine::{PathId, Remote, Transmit};
 use crate::outbox::Outbox;
+use crate::path::lengths::Lengths;
 use crate::path::{Sealed, Sending};
 use crate::recovery::sent_log::{Load, SentDatagram};
 use crate::sender::core::Prepared;
@@ -22,6 +24,8 @@ use crate::wire::{Exhausted, Flags};
 /// What an instruction takes beside keys: its own fields, chaff, and what turns octets into a message. More
 /// in a part are resizes, of which a client holds few back.
 const PART_SPARE: usize = 2048;
+/// How often an instruction is packed to find the chaff that makes it as long as it should be.
+const LENGTHEN_TRIES: u32 = 16;
 /// A datagram is taken to be on its way for at least so long.
 const EXPIRY_MIN: Duration = Duration::from_secs(1);
 
@@ -60,8 +64,11 @@ impl<L: State, R: State> Endpoint<L, R> {
             }
         }
         message.announcement = self.extensions.say();
-        let mut packed = Vec::new();
+        let mut packed = Zeroizing::new(Vec::new());
         self.path.wire().pack(&message, deflater, &mut packed);
+        if self.sender.hides() && !self.path.carries_reports() {
+            self.lengthen(to, &mut message, deflater, &mut packed);
+        }
         self.last_id = self.last_id.next();
         // A single datagram that is not answered may have been too long for the path.
         if flags.again && packed.len() <= room {
@@ -85,6 +92,27 @@ impl<L: State, R: State> Endpoint<L, R> {
         transfer
     }
 
+    /// Makes a packed instruction as long as a step, where only its chaff can do that.
+    fn lengthen(
+        &mut self,
+        to: Remote,
+        message: &mut Instruction,
+        deflater: &mut Deflater,
+        packed: &mut Vec<u8>,
+    ) {
+        let wanted = self.path.packed_step(to, packed.len());
+        let mut chaff = wanted - packed.len();
+        // Deflated, random octets take about one each; which ones they are decides the last octet or two.
+        for _ in 0..LENGTHEN_TRIES {
+            self.sender.chaff(chaff.min(usize::from(u8::MAX)), &mut message.chaff);
+            self.path.wire().pack(message, deflater, packed);
+            if packed.len() == wanted {
+                return;
+            }
+            chaff = (chaff + wanted).saturating_sub(packed.len());
+        }
+    }
+
     /// Seals the next part of an instruction on its way.
     pub(super) fn emit(
         &mut self,
@@ -105,7 +133,8 @@ impl<L: State, R: State> Endpoint<L, R> {
         transfer.encode(part, self.path.wire(), payload);
         let acked_sent_at = self.sender.history().first().last_sent;
         let ack_delay = self.sender.ack_delay();
-        let sending = Sending { payload, flags, acked_sent_at, ack_delay, probe: None };
+        let lengths = if self.sender.hides() { Lengths::Stepped } else { Lengths::Own };
+        let sending = Sending { payload, flags, acked_sent_at, ack_delay, probe: None, lengths };
         let sent = self.path.send(now, to, sending, &self.timing, datagram);
         payload.zeroize();
         let sealed = sent?;

@@ -262,9 +262,7 @@ impl AdaptivePolicy {
         // A part is a new state: it gets copies and a timeout of its own.
         self.redundancy.sent_new(now);
         // From the known state, since a lost part would make every later one useless.
-        let message = core.send(now, 0, diff, Number::New);
-        core.history.record_part(version);
-        Some(Prepared { follows, ..message.into() })
+        Some(Prepared { follows, ..core.send_part(now, diff, version).into() })
     }
 
     /// Sends the last state again, as a diff from the state at this place.

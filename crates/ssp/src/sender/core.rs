@@ -39,6 +39,8 @@ pub(crate) struct Core<L> {
     pub loss: f64,
     /// Changes that waited with others.
     pub collected: u64,
+    /// What must not show by its length and is not known to have arrived.
+    secret: Secret,
     collect: Duration,
     rng: Rng,
 }
@@ -70,6 +72,17 @@ pub(crate) enum Number {
     Shutdown,
 }
 
+/// A part of the object that must not show by the lengths of datagrams.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Secret {
+    /// There is none, or the peer has it.
+    None,
+    /// No state holds it yet.
+    Unsent,
+    /// This state is the first that holds it.
+    Sent(StateNum),
+}
+
 /// The longest diff that is sent: what an instruction holds beside it, and the longest chaff, fit too.
 pub(crate) const DIFF_BYTES_MAX: usize =
     MESSAGE_BYTES_MAX - Instruction::ENVELOPE_BYTES_MAX - u8::MAX as usize;
@@ -92,6 +105,7 @@ impl<L: State> Core<L> {
             too_long: false,
             loss: 0.0,
             collected: 0,
+            secret: Secret::None,
             rng: Rng::new(seed),
         }
     }
@@ -104,6 +118,22 @@ impl<L: State> Core<L> {
         self.touched.get_or_insert(now);
         // The change may have made the diff shorter.
         self.too_long = false;
+    }
+
+    /// What the object was just changed by must not show by the lengths of datagrams.
+    pub(crate) fn hide_change(&mut self) {
+        self.secret = Secret::Unsent;
+    }
+
+    /// Whether a diff may hold a part of the object that must not show by its length.
+    pub(crate) fn hides(&self) -> bool {
+        self.secret != Secret::None
+    }
+
+    /// Random octets, to make an instruction longer.
+    pub(crate) fn chaff(&mut self, octets: usize, out: &mut Vec<u8>) {
+        out.clear();
+        self.rng.fill(octets, out);
     }
 
     /// Finds out what a touched object means, once for all touches since the last time.
@@ -128,6 +158,10 @@ impl<L: State> Core<L> {
         let news = self.history.acknowledge(num, |sent| left(sent.first_sent, sent.ack_eliciting));
         if news {
             self.too_long = false;
+            self.secret = match self.secret {
+                Secret::Sent(held) if num >= held => Secret::None,
+                secret => secret,
+            };
         }
         news
     }
@@ -205,13 +239,29 @@ impl<L: State> Core<L> {
         self.asked = false;
         if !diff.is_empty() {
             self.used = now;
+            if self.secret == Secret::Unsent {
+                self.secret = Secret::Sent(new);
+            }
         }
         // Chaff hides the length of what is typed. Its length comes from the seeded generator, so
         // that a seed stays a run.
         let mut chaff = Vec::new();
-        let chaff_bytes = self.rng.below(self.timing.chaff_bytes_max as u32 + 1);
-        self.rng.fill(chaff_bytes as usize, &mut chaff);
+        // Where all datagrams are of one length chaff could only make one of them longer.
+        if !self.hides() {
+            let chaff_bytes = self.rng.below(self.timing.chaff_bytes_max as u32 + 1);
+            self.rng.fill(chaff_bytes as usize, &mut chaff);
+        }
         Instruction { old, new, throwaway, diff, chaff, ..Instruction::default() }
+    }
+
+    /// The same for a version on the way to the object, from the known state.
+    pub(crate) fn send_part(&mut self, now: Time, diff: Vec<u8>, version: L) -> Instruction {
+        let secret = self.secret;
+        let message = self.send(now, 0, diff, Number::New);
+        self.history.record_part(version);
+        // The part may end ahead of it.
+        self.secret = secret;
+        message
     }
 
     /// An instruction that makes a new state equal to the known one, to say that we are there.

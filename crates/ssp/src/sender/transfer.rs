@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use libm::{ceil, sqrt};
+use zeroize::Zeroizing;
 
 use crate::instruction::Instruction;
 use crate::instruction::fragment::{self, FragmentId, Parity};
@@ -27,7 +28,8 @@ pub(crate) struct Transfer {
     new: StateNum,
     ack: StateNum,
     id: FragmentId,
-    packed: Vec<u8>,
+    /// Overwritten in the end: it may hold what somebody typed.
+    packed: Zeroizing<Vec<u8>>,
     payload_max: usize,
     /// How many fragments it has.
     count: usize,
@@ -69,7 +71,7 @@ impl Transfer {
         to: Remote,
         id: FragmentId,
         message: &Instruction,
-        packed: Vec<u8>,
+        packed: Zeroizing<Vec<u8>>,
         payload_max: usize,
         loss: Option<f64>,
     ) -> Transfer {
@@ -262,7 +264,8 @@ mod tests {
     fn transfer(octets: usize, loss: Option<f64>) -> Transfer {
         let to = Remote::Udp(core::net::SocketAddr::from(([192, 0, 2, 1], 1)));
         let message = Instruction::default();
-        Transfer::new(Time::ZERO, to, 5.into(), &message, vec![7; octets], 100, loss)
+        let packed = Zeroizing::new(vec![7; octets]);
+        Transfer::new(Time::ZERO, to, 5.into(), &message, packed, 100, loss)
     }
 
     fn send_all(transfer: &mut Transfer, first: u64) -> u64 {

@@ -5,12 +5,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::process::{Child, Command, Stdio};
 
-use rove_session::line_mode::{LineMode, Mode};
+use rove_session::line_mode::{LineLook, LineMode, Mode, is_part_of_line};
 use rove_term::Size;
 use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal};
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
+};
 
 use crate::os::system::terminal::{DISABLED, IUTF8, MASTER, open_slave};
 use crate::os::unix::process::{CoreLimit, lead_terminal_session};
@@ -200,10 +202,8 @@ impl Pty {
     }
 
     /// How the line handles keys.
-    pub(crate) fn line_mode(&self) -> io::Result<LineMode> {
-        let modes = rustix::termios::tcgetattr(&self.master)?.local_modes;
-        let mode = |bit| if modes.contains(bit) { Mode::On } else { Mode::Off };
-        Ok(LineMode::of(mode(LocalModes::ICANON), mode(LocalModes::ECHO)))
+    pub(crate) fn look_at_line(&self) -> io::Result<LineLook> {
+        look_at_line(&self.master)
     }
 
     /// Does at once what such a key would do at the terminal, which cannot read that far while the program
@@ -216,6 +216,30 @@ impl Pty {
         }
         signal_foreground(self.master.as_fd(), signal)
     }
+}
+
+/// How a terminal's line handles keys.
+///
+/// # Errors
+/// If the terminal is gone.
+pub fn look_at_line(terminal: impl AsFd) -> io::Result<LineLook> {
+    let modes = rustix::termios::tcgetattr(terminal)?;
+    let mode = |bit| if modes.local_modes.contains(bit) { Mode::On } else { Mode::Off };
+    let key = |code| modes.special_codes[code];
+    let ends = [SpecialCodeIndex::VEOF, SpecialCodeIndex::VEOL, SpecialCodeIndex::VEOL2].map(key);
+    let signals = [SpecialCodeIndex::VINTR, SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP];
+    let signals = match modes.local_modes.contains(LocalModes::ISIG) {
+        true => signals.map(key),
+        false => [DISABLED; 3],
+    };
+    let mut special = ends.into_iter().chain(signals);
+    // Without their top bits octets become others, and with EXTPROC no line is gathered.
+    let maps = modes.input_modes.contains(InputModes::ISTRIP);
+    let gathers = !modes.local_modes.contains(LocalModes::EXTPROC);
+    Ok(LineLook {
+        mode: LineMode::of(mode(LocalModes::ICANON), mode(LocalModes::ECHO)),
+        is_usual: gathers && !maps && !special.any(|key| key != DISABLED && is_part_of_line(key)),
+    })
 }
 
 impl AsFd for Pty {
@@ -289,6 +313,33 @@ mod tests {
         child.wait().unwrap();
     }
 
+    /// `stty` with these words leaves special characters that belong to no line, or does not.
+    #[test]
+    fn special_characters() {
+        for (words, is_usual) in [
+            ("sane", true),
+            ("eol ^X", true),
+            ("intr ^?", false),
+            ("eol x", false),
+            ("eol2 x", false),
+            ("eof x", false),
+            ("susp x", false),
+            ("susp x -isig", true),
+            ("quit ^W", false),
+            ("kill x", true),
+            ("lnext undef", true),
+            ("istrip", false),
+            ("extproc", false),
+        ] {
+            let pty = Pty::open(Size::clamped(7, 30)).unwrap();
+            let terminal = format!("/dev/pts/{}", pty.number().unwrap());
+            let mut stty = Command::new("stty");
+            stty.args(["-F", &terminal]).args(words.split(' '));
+            assert!(stty.status().unwrap().success(), "{words}");
+            assert_eq!(pty.look_at_line().unwrap().is_usual, is_usual, "{words}");
+        }
+    }
+
     #[test]
     fn line_modes() {
         let script = "for mode in echo -echo raw; do stty $mode; printf :; read x; done";
@@ -304,7 +355,7 @@ mod tests {
                     said.extend(&buffer[..count]);
                 }
             }
-            assert_eq!(pty.line_mode().unwrap(), mode);
+            assert_eq!(pty.look_at_line().unwrap(), LineLook { mode, is_usual: true });
             pty.write(b"\n").unwrap();
         }
         assert!(child.wait().unwrap().success());

@@ -1,0 +1,73 @@
+//! The lengths of datagrams that must not tell how much they carry (`docs/wire.md` §9). It must not know what that
+//! is.
+
+use crate::wire::Control;
+
+/// Octets of such a datagram; what needs more takes what the path takes. 128 hold some 60 keys, or an answer of 64
+/// octets of host bytes.
+pub(crate) const STEPS: [usize; 3] = [128, 256, 512];
+
+/// Which lengths a datagram may have.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Lengths {
+    /// As long as what it carries.
+    #[default]
+    Own,
+    /// One of the [`STEPS`], or the longest that the path takes.
+    Stepped,
+}
+
+/// The shortest step that is not below `octets`; the path takes datagrams of `longest` octets.
+pub(crate) fn step(octets: usize, longest: usize) -> usize {
+    let steps = STEPS.into_iter().chain([longest]);
+    steps.filter(|step| *step <= longest).find(|step| *step >= octets).unwrap_or(octets)
+}
+
+/// Octets of padding that make a datagram as long as a step, if it has `bare` octets with these items.
+pub(crate) fn padding(control: &Control, bare: usize, longest: usize) -> usize {
+    // A list of items has a length, too, and padding has its kind.
+    let head = if *control == Control::default() { LIST_LENGTH } else { 0 };
+    match step(bare, longest) {
+        exact if exact == bare => 0,
+        _ => step(bare + head + 1, longest) - bare - head,
+    }
+}
+
+/// Octets of the length of a list of items.
+const LIST_LENGTH: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_hold_what_is_needed() {
+        for (octets, longest, want) in [
+            (0, 1200, 128),
+            (128, 1200, 128),
+            (129, 1200, 256),
+            (513, 1200, 1200),
+            (1201, 1200, 1201),
+            (300, 400, 400),
+        ] {
+            assert_eq!(step(octets, longest), want, "{octets} of {longest}");
+        }
+    }
+
+    #[test]
+    fn padding_counts_what_it_costs_itself() {
+        let asks = Control { challenge: Some(1), ..Control::default() };
+        for (control, bare, want) in [
+            (Control::default(), 100, 26),
+            (Control::default(), 125, 1),
+            (Control::default(), 126, 128),
+            (Control::default(), 128, 0),
+            (asks, 100, 28),
+            (asks, 127, 1),
+            (asks, 128, 0),
+            (asks, 129, 127),
+        ] {
+            assert_eq!(padding(&control, bare, 1200), want, "{bare}");
+        }
+    }
+}
