@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite obscure= no-init init history= no-clipboard metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
+    string join \n predict= a n predict-overwrite obscure= no-init init history= no-clipboard way= metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -31,6 +31,9 @@ experimental\t'On all links, motions of the cursor at once'"
 complete -c rove -n "__fish_rove_needs_command" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
 never\t'Each key goes at once'"
 complete -c rove -n "__fish_rove_needs_command" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
+complete -c rove -n "__fish_rove_needs_command" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+udp\t'UDP alone'
+ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_needs_command" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
 complete -c rove -n "__fish_rove_needs_command" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_needs_command" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
@@ -262,6 +265,9 @@ experimental\t'On all links, motions of the cursor at once'"
 complete -c rove -n "__fish_rove_using_subcommand attach" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
 never\t'Each key goes at once'"
 complete -c rove -n "__fish_rove_using_subcommand attach" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+udp\t'UDP alone'
+ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_using_subcommand attach" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -305,6 +311,9 @@ experimental\t'On all links, motions of the cursor at once'"
 complete -c rove -n "__fish_rove_using_subcommand new" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
 never\t'Each key goes at once'"
 complete -c rove -n "__fish_rove_using_subcommand new" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+udp\t'UDP alone'
+ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_using_subcommand new" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r

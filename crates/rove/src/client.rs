@@ -4,6 +4,7 @@ mod headless;
 mod screen;
 pub(crate) mod session;
 pub(crate) mod streams;
+mod way;
 
 use std::fmt;
 use std::io;
@@ -12,17 +13,20 @@ use std::net::SocketAddr;
 use rove_session::client::{Config, Exit, Obscure, TtyScreen};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer, SessionInfo};
-use rove_ssp::{MoshWire, NativeWire, Role, Time, Timing, Wire};
+use rove_ssp::{MoshWire, NativeWire, Role, Session as _, StreamId, Time, Timing, Wire};
 use rove_term::{Dialect, Size};
 use rustix::process::Signal;
 
 use crate::bootstrap::CostProfile;
 use crate::client::screen::{Screen, window};
 use crate::client::streams::StreamsHandle;
+pub use crate::client::way::WaySetting;
+use crate::client::way::WayWatch;
 use crate::failure::Failure;
 use crate::net::carrier::Carrier;
 use crate::net::port::Port;
 use crate::net::routes::{Datagrams, Routes};
+use crate::net::stdio::Stdio;
 use crate::os;
 use crate::os::clock::Clock;
 use crate::os::locked::within;
@@ -30,7 +34,7 @@ use crate::os::network_changes::NetworkChanges;
 use crate::os::sandbox::{Reach, confine, confine_all};
 use crate::os::signals::Signals;
 use crate::os::tty::Tty;
-use crate::ssh::{Reached, Secret};
+use crate::ssh::{Reached, Secret, SshStream};
 use crate::trace::Trace;
 
 /// The signals that a session on a terminal handles.
@@ -60,6 +64,8 @@ pub struct Settings {
     pub tariff: CostProfile,
     /// Closing the window leaves a session that can go on, also one without a name.
     pub detaches_on_close: bool,
+    /// Which ways to the server are used.
+    pub way: WaySetting,
 }
 
 /// How a session ended.
@@ -84,6 +90,7 @@ pub async fn run(
     found: Reached,
     settings: &Settings,
     beside: Option<StreamsHandle>,
+    host: &str,
     trace: &Trace,
 ) -> Result<Ended, Failure> {
     let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
@@ -101,6 +108,18 @@ pub async fn run(
         trace.step(format_args!("no news of the network to be had: {error}"));
     }
     let (kind, server) = (found.kind, paths.server());
+    let open = |stream: SshStream| {
+        let (input, output, first) = stream.into_files();
+        Stdio::new(StreamId::new(0), input, output, &first)
+    };
+    let stream = found.stream.map(open).transpose();
+    let stream = stream.map_err(|e| failed("cannot go on over ssh", e))?;
+    if stream.is_none() && settings.way == WaySetting::Ssh {
+        return Err(Failure::new(
+            format!("the server on {host} cannot go on over ssh"),
+            format!("A newer one can: rove install {host}"),
+        ));
+    }
     let mut client = machine(now, kind, found.secret, server, window(trace), settings)
         .map_err(|e| failed("no randomness", e))?;
     if let Some(warning) = &found.warning {
@@ -110,13 +129,21 @@ pub async fn run(
     let note = |what: fmt::Arguments<'_>| trace.step(what);
     let mut port = Port::new(clock, carrier, changes.ok(), &note)
         .map_err(|e| failed("cannot make a timer", e))?;
+    if let Some(stream) = stream {
+        let id = port.add_stream(stream);
+        client.stream_opened(now, id);
+    }
+    if settings.way == WaySetting::Ssh {
+        port.refuse_udp();
+    }
     // All that a session needs is open. Threads beside it have confined themselves by now, each to its own.
     let confined = match &beside {
         None => confine_all(&Reach::Datagrams),
         Some(_) => confine(&Reach::Datagrams),
     };
     trace.step(format_args!("confined: {confined}"));
-    let mut screen = Screen::new(clock, trace, client, tty, signals, beside);
+    let ways = WayWatch::new(now, host, server, settings.way);
+    let mut screen = Screen::new(clock, trace, client, tty, signals, beside, ways);
     let result = screen.run(&mut port).await.map_err(|e| failed("the session broke off", e));
     let session = screen.session_info();
     let (failure, signal, refused) = screen.end();

@@ -37,6 +37,14 @@ pub(crate) trait End {
     /// A datagram was refused.
     fn refused(&mut self, _reject: Reject) {}
 
+    /// The stream to the peer has ended.
+    fn stream_ended(&mut self) {}
+
+    /// Whether the stream to the peer is of no use any more.
+    fn is_done_with_stream(&mut self, _now: Time) -> bool {
+        false
+    }
+
     /// A datagram of QUIC's has come, and there are no streams yet that it could go to.
     fn quic(&mut self, _port: &Socket, _datagram: &[u8]) -> io::Result<()> {
         Ok(())
@@ -80,6 +88,12 @@ pub(crate) async fn run(port: &mut Port<'_>, end: &mut dyn End) -> io::Result<()
         receive(port, end, now)?;
         end.after(now)?;
         port.send_all(now, end.session());
+        if port.has_stream()
+            && end.is_done_with_stream(now)
+            && let Some(stream) = port.drop_stream()
+        {
+            end.session().stream_closed(now, stream);
+        }
         match end.settle(now, port.carrier())? {
             Flow::Again => continue,
             Flow::Yield => tokio::task::yield_now().await,
@@ -97,6 +111,10 @@ fn receive(port: &mut Port<'_>, end: &mut dyn End, now: Time) -> io::Result<()> 
         let Some((carrier, received)) = port.try_recv() else { break };
         match received {
             Received::Nothing => {}
+            Received::StreamEnded(stream) => {
+                end.session().stream_closed(now, stream);
+                end.stream_ended();
+            }
             Received::Quic(datagram) => {
                 if let Some(socket) = carrier.port() {
                     end.quic(socket, datagram)?;

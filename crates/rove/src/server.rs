@@ -23,6 +23,7 @@ mod login;
 pub(crate) mod options;
 mod output;
 mod records;
+mod relay;
 mod scope;
 mod secret;
 mod services;
@@ -94,6 +95,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   -v               keep the standard streams open and say there what happens
   --nonce=WORD     answer a rove client, with this word
   --key=KEY        speak the native wire, with the client's public key
+  -@ carry         go on over standard input and output as well, for as long as they are open
   --metered        repeat less where packets are lost: octets are paid for
   --agent          let programs reach the client's agent, to list keys and to sign
   --session=NAME   what the session is called, instead of a number
@@ -143,20 +145,19 @@ fn serve(options: Options) -> io::Result<()> {
     let pty = open_terminal(options.purpose, size)?;
     let socket = listen(&options, environment.value("SSH_CONNECTION"))?;
     let secret = within(|| Secret::new(&options.greeting))?;
-    if matches!(secret, Secret::Native { .. }) {
-        socket.keep_whole();
-    }
+    secret.conn().iter().for_each(|_| socket.keep_whole());
     let bound = socket.local_addr()?;
-    within(|| secret::print(&announcement(&options.greeting, bound, &secret)))?;
+    let relay = relay::Relay::pair(options.carry && secret.conn().is_some());
+    let announce = || announcement(&options.greeting, bound, &secret, relay.is_some());
+    within(|| secret::print(&announce()))?;
     let limits = limits(&environment);
     os::signals::ignore_hangup();
     if let Fork::Parent { child } = os::process::detach()? {
-        // The place is the child's from here on.
-        if let Some(place) = place {
-            place.file.leave();
-        }
-        return take_leave(&options, child);
+        // The session's alone, from here on.
+        drop((secret, socket, pty, agent));
+        return stay(&options, child, place, relay);
     }
+    let stream = relay.map(relay::Relay::into_session);
     if options.streams == Streams::Closed {
         leave_login()?;
     }
@@ -169,7 +170,7 @@ fn serve(options: Options) -> io::Result<()> {
     let conn = secret.conn();
     drop(secret);
     let Some(pty) = pty else {
-        return headless::run(socket, headless::Job { size, limits, beside }, wire);
+        return headless::run(socket, headless::Job { size, limits, beside, stream }, wire);
     };
     if let Some(account) = &account {
         records::take_back_lost(&account.name, &pty);
@@ -188,9 +189,25 @@ fn serve(options: Options) -> io::Result<()> {
         checksums: options.checksums,
         cores,
         beside,
+        stream,
         ssh_client: client_address(&environment),
     };
     shell::run(socket, job, wire)
+}
+
+/// The end of the process that was started: at once, or once ssh or the session has ended.
+fn stay(
+    options: &Options,
+    child: u32,
+    place: Option<Claim>,
+    relay: Option<relay::Relay>,
+) -> io::Result<()> {
+    // The place is the child's.
+    if let Some(place) = place {
+        place.file.leave();
+    }
+    take_leave(options, child)?;
+    relay.map_or(Ok(()), relay::Relay::run)
 }
 
 /// The user, whose session outlives the login from here on if that can be.

@@ -6,7 +6,9 @@
 mod candidates;
 mod failures;
 pub(crate) mod report;
+mod said;
 mod sessions;
+pub(crate) mod stream;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -28,6 +30,7 @@ use zeroize::Zeroizing;
 
 pub use candidates::{Candidates, Family};
 pub(crate) use report::SshConfigError;
+pub use stream::SshStream;
 
 use crate::bootstrap::{self, Answer, Facts, Reader, Refusal, Reply, Request};
 use crate::failure::Failure;
@@ -36,6 +39,7 @@ use crate::os::locked::within;
 use crate::os::lookup;
 use crate::printable::printable;
 use crate::seen_hosts::Hosts;
+use crate::ssh::said::{Said, Shown};
 use crate::trace::Trace;
 
 /// How long a server may take to answer once the user is logged in. Before that ssh has all the
@@ -132,6 +136,8 @@ pub struct Reached {
     pub warning: Option<String>,
     /// There is a rove as well, which does not run.
     pub is_broken: bool,
+    /// ssh itself, if the session can go on over it.
+    pub stream: Option<SshStream>,
 }
 
 /// What there is on the host.
@@ -209,7 +215,7 @@ impl Login {
         let lookup = tokio::spawn(lookup(self.clone()));
         let pair = self.key_pair()?;
         let result = self.converse(pair.as_ref().map(KeyPair::public), reader, trace).await;
-        let reply = match result {
+        let (reply, stream) = match result {
             Ok(reply) => reply,
             Err(failure) => return Err(self.misspelt(lookup).await.unwrap_or(failure)),
         };
@@ -237,7 +243,7 @@ impl Login {
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         self.tell(kind, candidates.addresses[0], &reply.facts, trace);
         let is_broken = reply.facts.get("BROKEN").is_some();
-        Ok(Found::Server(Reached { kind, secret, candidates, warning, is_broken }))
+        Ok(Found::Server(Reached { kind, secret, candidates, warning, is_broken, stream }))
     }
 
     /// Asks about the sessions there, and returns what was said.
@@ -245,7 +251,7 @@ impl Login {
     /// # Errors
     /// Also where nothing there knows of sessions, or they are refused.
     pub(crate) async fn ask(&self, trace: &Trace) -> Result<Reply, Failure> {
-        let reply =
+        let (reply, _) =
             self.converse(None, &mut Reader::new(self.request.nonce.clone()), trace).await?;
         match &reply.answer {
             Answer::Listed => {
@@ -336,7 +342,7 @@ impl Login {
         key: Option<PublicKeyOctets>,
         reader: &mut Reader,
         trace: &Trace,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<(Reply, Option<SshStream>), Failure> {
         let report = self.config().await.unwrap_or_default();
         let mut command = self.command(key, report);
         let words: Vec<_> = std::iter::once(command.as_std().get_program())
@@ -346,10 +352,17 @@ impl Login {
         let (remote, words) = words.split_last().expect("a program has a name");
         trace.step(format_args!("running {}", words.join(" ")));
         trace.step(format_args!("to run {remote}"));
-        // Standard error and the terminal stay the user's; standard input is no part of the
-        // conversation, and what the user types ahead is for the session.
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // The terminal stays the user's. Standard input is no part of the conversation: what the user types ahead is
+        // for the session, and nothing is written there before the server has said that it reads it.
+        let carries = self.request.carry && key.is_some();
+        command.stdin(if carries { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped());
+        // An ssh that stays must not write on the session's screen.
+        let said = if carries { Said::behind_terminal(&mut command) } else { None };
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        // Of what ssh writes to, this process keeps nothing open. And whoever waits for a child closes its input.
+        drop(command);
+        let input = child.stdin.take();
+        let said = said.map(Said::show);
         // Not before: limits are inherited, and whether ssh may leave a core is the user's
         // business.
         if let Err(error) = os::process::harden() {
@@ -361,6 +374,11 @@ impl Login {
         let outcome = conversation.run(trace).await;
         let Conversation { mut child, mut output, reader } = conversation;
         match outcome {
+            Ok(Some(reply)) if reader.carried().is_some() => {
+                trace.step(format_args!("ssh stays, as a second way"));
+                let rest = reader.take_rest();
+                Ok((reply, SshStream::of(child, input, output, rest, said)))
+            }
             Ok(Some(reply)) => {
                 // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it
                 // still says is read so that it does not die of a closed pipe.
@@ -368,14 +386,17 @@ impl Login {
                 tokio::spawn(async move { tokio::io::copy(&mut output, &mut nowhere).await });
                 // Mostly it ends at once; its last words belong before the session's first picture.
                 let _ = clock::within(ANSWER_GRACE, child.wait()).await;
-                Ok(reply)
+                last_words(said).await;
+                Ok((reply, None))
             }
             Ok(None) => {
                 let ended = no_answer(&mut child).await;
+                last_words(said).await;
                 Err(self.silent(reader, ended))
             }
             Err(refusal) => {
                 let _ = child.start_kill();
+                last_words(said).await;
                 Err(self.refused(&refusal))
             }
         }
@@ -435,6 +456,13 @@ impl Login {
     }
 }
 
+/// Shows what ssh has said last.
+async fn last_words(said: Option<Shown>) {
+    if let Some(said) = said {
+        said.rest().await;
+    }
+}
+
 /// ssh while it runs.
 pub(crate) struct Conversation<'a> {
     pub(crate) child: Child,
@@ -463,7 +491,8 @@ impl Conversation<'_> {
         }
         if heard == Heard::Wanted {
             trace.step(format_args!("a server has answered"));
-            if let Ok(heard) = clock::within(ANSWER_GRACE, self.listen(|_| false)).await {
+            let is_all = |reader: &Reader| reader.carried().is_some();
+            if let Ok(heard) = clock::within(ANSWER_GRACE, self.listen(is_all)).await {
                 heard?;
             }
         }

@@ -27,7 +27,7 @@ pub mod cli {
 pub mod client {
     pub use crate::client::session::Session;
     pub use crate::client::streams::beside;
-    pub use crate::client::{Settings, run};
+    pub use crate::client::{Settings, WaySetting, run};
 }
 
 pub mod copy {
@@ -61,6 +61,7 @@ pub mod install {
 
 pub mod net {
     pub use crate::net::choice::AddressChoice;
+    pub use crate::net::frames::{FrameKind, FrameQueue, FrameReader};
 }
 
 pub mod os {
@@ -107,7 +108,7 @@ pub mod sessions {
 
 pub mod ssh {
     pub use crate::ssh::report::{against_hindrances, host_name};
-    pub use crate::ssh::{Candidates, Family, Login, Reached, Secret, Via, Wires};
+    pub use crate::ssh::{Candidates, Family, Login, Reached, Secret, SshStream, Via, Wires};
 }
 
 pub mod udp {

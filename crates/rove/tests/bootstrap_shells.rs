@@ -38,6 +38,7 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         purpose: Purpose::Shell,
         agent: false,
         tariff: CostProfile::Flat,
+        carry: false,
         goal: Goal::Any,
         host: "me@build7".into(),
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),

@@ -65,6 +65,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
             purpose,
             agent: false,
             tariff: CostProfile::Flat,
+            carry: false,
             goal: Goal::Any,
             host: String::new(),
             command: Vec::new(),

@@ -5,7 +5,7 @@ mod terminal;
 mod visitor;
 
 use rove::testing::bootstrap::CostProfile;
-use rove::testing::client::Settings;
+use rove::testing::client::{Settings, WaySetting};
 use rove::testing::os::Clock;
 use rove::testing::{Trace, Verbosity};
 use rove_session::Escape;
@@ -27,7 +27,8 @@ async fn session_that_panics(way: &str) {
     let clock = Clock::start();
     let trace = Trace::new(clock, Verbosity::Quiet);
     let settings = settings();
-    let session = rove::testing::client::run(clock, Host::found_by(way), &settings, None, &trace);
+    let session =
+        rove::testing::client::run(clock, Host::found_by(way), &settings, None, "here", &trace);
     let faults = async {
         beside.recv().await;
         let thread = std::thread::spawn(|| panic!("as planned, in a thread"));
@@ -55,6 +56,7 @@ fn settings() -> Settings {
         guesses: Guesses::ROVE,
         tariff: CostProfile::Flat,
         detaches_on_close: false,
+        way: WaySetting::Udp,
     }
 }
 

@@ -9,3 +9,4 @@ mod doctor;
 mod host;
 mod scrollback;
 mod sessions;
+mod ways;

@@ -157,6 +157,10 @@ pub struct Reader {
     answer: Option<Zeroizing<String>>,
     stray: VecDeque<String>,
     noise: Noise,
+    /// The machine that the session is on, if it goes on over this stream.
+    carried: Option<String>,
+    /// What came behind that.
+    rest: Vec<u8>,
 }
 
 impl Reader {
@@ -175,6 +179,8 @@ impl Reader {
             answer: None,
             stray: VecDeque::new(),
             noise: Noise::default(),
+            carried: None,
+            rest: Vec::new(),
         }
     }
 
@@ -184,7 +190,16 @@ impl Reader {
         if self.bytes > NOISE_BYTES_MAX && self.answer.is_none() {
             return Err(Refusal::Noise);
         }
-        for piece in bytes.split_inclusive(|&octet| octet == b'\n') {
+        let mut left = bytes;
+        while !left.is_empty() {
+            // No line comes any more.
+            if self.carried.is_some() {
+                self.rest.extend_from_slice(left);
+                break;
+            }
+            let end = left.iter().position(|&octet| octet == b'\n').map_or(left.len(), |at| at + 1);
+            let piece;
+            (piece, left) = left.split_at(end);
             let (text, ended) = match piece.strip_suffix(b"\n") {
                 Some(text) => (text, true),
                 None => (piece, false),
@@ -219,6 +234,16 @@ impl Reader {
     /// The output of login scripts so far.
     pub(crate) fn noise(&self) -> &Noise {
         &self.noise
+    }
+
+    /// The machine that the session is on, if it goes on over this stream: then the conversation is over.
+    pub fn carried(&self) -> Option<&str> {
+        self.carried.as_deref()
+    }
+
+    /// The octets that came after the conversation.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.rest)
     }
 
     /// The newest lines of noise, made safe to show; after the command has begun only later ones.
@@ -268,6 +293,10 @@ impl Reader {
                 }
                 ("BEGIN", Some(begin)) if begin == rest => Ok(()),
                 ("BEGIN", Some(_)) | (_, None) => Err(Refusal::Contradiction),
+                ("CARRY", Some(_)) if self.answer.is_some() => {
+                    self.carried = Some(rest.to_owned());
+                    Ok(())
+                }
                 (_, Some(_)) => match (fact, entry) {
                     (Some(fact), _) => self.facts.take(fact, rest),
                     (None, Some(entry)) => {
@@ -503,6 +532,28 @@ mod tests {
         ] {
             check(text, expected);
         }
+    }
+
+    /// What follows the line is not read as one.
+    #[test]
+    fn a_stream_begins_behind_its_line() {
+        let text = "ROVE BEGIN @\nROVE 1 @ 1 $ 0000002a\nROVE CARRY @ 0123456789abcdef\n";
+        let text = text.replace('@', &nonce().text).replace('$', PUBLIC_KEY);
+        let frames = b"\0\0\x03a\nbROVE NONE";
+        for piece in [1, 7, 1 << 20] {
+            let mut reader = Reader::new(nonce());
+            for piece in [text.as_bytes(), frames].concat().chunks(piece) {
+                reader.read(piece).unwrap();
+            }
+            assert_eq!(reader.carried(), Some("0123456789abcdef"));
+            assert_eq!(reader.take_rest(), frames, "in pieces of {piece}");
+            assert!(reader.finish().unwrap().is_some());
+        }
+        assert_eq!(
+            read("ROVE BEGIN @\nROVE CARRY @ 0\n", 9).map(|_| ()),
+            Err(Refusal::Malformed),
+            "before an answer"
+        );
     }
 
     #[test]

@@ -173,6 +173,8 @@ pub struct Request {
     pub agent: bool,
     /// The price of its datagrams.
     pub tariff: CostProfile,
+    /// Whether the session may go on over the stream by which it was started.
+    pub carry: bool,
     /// Which session.
     pub goal: Goal,
     /// How the user calls the host, for hints there.
@@ -268,6 +270,10 @@ impl Request {
         }
         if self.tariff == CostProfile::Metered {
             words.push_str(" --metered");
+        }
+        // A word of getopt's that older servers swallow.
+        if self.carry && self.key.is_some() {
+            words.push_str(" -@ carry");
         }
         match self.bind {
             Bind::Usual | Bind::Any => {}

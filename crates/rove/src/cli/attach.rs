@@ -107,7 +107,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     login.wires = Wires::Native;
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let found = login.start(&trace).await?;
-        let ended = client::run(clock, found, &settings, None, &trace).await?;
+        let ended = client::run(clock, found, &settings, None, &login.host, &trace).await?;
         status(&login, &ended, &trace)
     })
 }

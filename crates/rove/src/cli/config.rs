@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use rove_session::Escape;
 use rove_session::client::Obscure;
 use rove_session::predict::Display;
@@ -17,6 +18,8 @@ use thiserror::Error;
 
 use crate::bootstrap::Ports;
 use crate::cli::environment::{parse_display, parse_obscure, variable_os};
+use crate::cli::values::WayWord;
+use crate::client::WaySetting;
 use crate::failure::Failure;
 use crate::printable::printable;
 
@@ -51,6 +54,8 @@ pub struct HostConfig {
     pub(super) install: Option<bool>,
     /// Whether closing the window leaves a session that can go on.
     pub(super) detaches: Option<bool>,
+    /// Which ways to the server are used.
+    pub(super) way: Option<WaySetting>,
 }
 
 /// The whole file.
@@ -151,6 +156,10 @@ impl HostConfig {
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
             "install" => first(&mut self.install, yes_or_no()?),
+            "way" => {
+                let known = WayWord::from_str(word, true).map(WaySetting::from);
+                first(&mut self.way, known.map_err(|_| bad("auto, udp or ssh is taken"))?);
+            }
             "onclose" => match word.to_ascii_lowercase().as_str() {
                 "detach" => first(&mut self.detaches, true),
                 "end" => first(&mut self.detaches, false),
@@ -175,6 +184,7 @@ impl HostConfig {
             title_prefix,
             install,
             detaches,
+            way,
         } = later;
         self.predict = self.predict.or(*predict);
         self.escape = self.escape.or(*escape);
@@ -186,12 +196,13 @@ impl HostConfig {
         self.clipboard = self.clipboard.or(*clipboard);
         self.title_prefix = self.title_prefix.or(*title_prefix);
         self.install = self.install.or(*install);
+        self.way = self.way.or(*way);
         self.detaches = self.detaches.or(*detaches);
     }
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "Predict",
     "EscapeKey",
     "Obscure",
@@ -202,6 +213,7 @@ const NAMES: [&str; 10] = [
     "TitlePrefix",
     "Install",
     "OnClose",
+    "Way",
 ];
 
 impl Config {
@@ -386,7 +398,7 @@ mod tests {
             Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
             Install no
             OnClose detach
-            Obscure never";
+            Obscure never\nway SSH";
         let expected = HostConfig {
             predict: Some(Display::Always),
             escape: Some(Escape::Key(0x18)),
@@ -399,6 +411,7 @@ mod tests {
             title_prefix: Some(false),
             install: Some(false),
             detaches: Some(true),
+            way: Some(WaySetting::Ssh),
         };
         assert_eq!(of(text, "h"), expected);
         assert_eq!(of("", "h"), HostConfig::default());

@@ -83,6 +83,7 @@ pub(crate) fn login(
             purpose: Purpose::Shell,
             agent: false,
             tariff: CostProfile::Flat,
+            carry: false,
             goal: Goal::Any,
             host: host.to_owned(),
             command: Vec::new(),

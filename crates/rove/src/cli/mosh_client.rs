@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::bootstrap::CostProfile;
 use crate::cli::environment;
-use crate::client::{self, Settings};
+use crate::client::{self, Settings, WaySetting};
 use crate::os;
 use crate::os::clock::Clock;
 use crate::os::locked::within;
@@ -81,8 +81,16 @@ fn run(
     os::process::harden().map_err(MoshClientError::KeyUnprotected)?;
     let candidates = Candidates { addresses: vec![server], named: 1 };
     let secret = Secret::Mosh(key);
-    let found = Reached { kind: Peer::Stock, secret, candidates, warning: None, is_broken: false };
-    let session = async { client::run(clock, found, &settings, None, trace).await };
+    let found = Reached {
+        kind: Peer::Stock,
+        secret,
+        candidates,
+        warning: None,
+        is_broken: false,
+        stream: None,
+    };
+    let host = server.ip().to_string();
+    let session = async { client::run(clock, found, &settings, None, &host, trace).await };
     let ended = crate::runtime::in_runtime(session)?;
     if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {
         let text = format!("{}\n{}", failure.what, failure.next);
@@ -111,6 +119,7 @@ fn settings() -> Result<Settings, MoshClientError> {
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
         tariff: CostProfile::Flat,
         detaches_on_close: false,
+        way: WaySetting::Udp,
     })
 }
 

@@ -26,7 +26,7 @@ use crate::cli::login::{broken_off, login};
 use crate::cli::order::Ordered;
 use crate::cli::words::{RoveArgs, SessionArgs};
 use crate::client::streams::{self, StreamsHandle};
-use crate::client::{self, Ended, Settings};
+use crate::client::{self, Ended, Settings, WaySetting};
 use crate::failure::{FAILED, Failure};
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
 use crate::os::clock::Clock;
@@ -69,7 +69,7 @@ pub(super) fn shell(
             true => None,
             false => forwarding(ready, &found, &login.host, trace)?,
         };
-        let ended = client::run(clock, found, &settings, beside, trace).await?;
+        let ended = client::run(clock, found, &settings, beside, &login.host, trace).await?;
         status(&login, &ended, trace)
     })
 }
@@ -169,6 +169,7 @@ fn plan(
     login.request.colours = settings.tty.colors().count();
     login.request.command = request_command(words.command, again.ordered().is_program);
     login.request.tariff = settings.tariff;
+    login.request.carry = settings.way != WaySetting::Udp;
     login.request.goal = goal;
     let declines = words.session.no_install || words.session.tell.is_quiet();
     let asking = match declines || own.install == Some(false) {
@@ -257,16 +258,10 @@ pub(super) fn settings(
         (false, true) => Some(TtyScreen::Main),
         (false, false) => either("NO_TERM_INIT").map(|_set| TtyScreen::Main),
     };
-    let no_clipboard = session.no_clipboard
-        || variable_os("ROVE_NO_CLIPBOARD").is_some()
-        || own.clipboard == Some(false);
-    let tty = match no_clipboard {
-        true => terminal().without(Ability::Clipboard),
-        false => terminal(),
-    };
     let metered = session.metered || own.metered == Some(true);
+    let way = session.way.map(WaySetting::from).or(own.way).unwrap_or_default();
     Ok(Settings {
-        tty,
+        tty: tty_of(session, own),
         escape: escape_variable().or(own.escape).unwrap_or_default(),
         window,
         name: "rove",
@@ -276,7 +271,19 @@ pub(super) fn settings(
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         detaches_on_close: own.detaches == Some(true),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },
+        way,
     })
+}
+
+/// The user's terminal, and what programs may do with it.
+fn tty_of(session: &SessionArgs, own: &HostConfig) -> Dialect {
+    let no_clipboard = session.no_clipboard
+        || variable_os("ROVE_NO_CLIPBOARD").is_some()
+        || own.clipboard == Some(false);
+    match no_clipboard {
+        true => terminal().without(Ability::Clipboard),
+        false => terminal(),
+    }
 }
 
 fn cannot_move(again: &Again) -> Failure {

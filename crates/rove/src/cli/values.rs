@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::bootstrap::Bind;
+use crate::client::WaySetting;
 use crate::failure::Failure;
 
 /// When local echo shows its guesses.
@@ -38,6 +39,27 @@ pub(super) enum FamilyWord {
     All,
     PreferInet,
     PreferInet6,
+}
+
+/// Which ways to the server are used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum WayWord {
+    /// UDP, and ssh where UDP does not answer.
+    Auto,
+    /// UDP alone.
+    Udp,
+    /// ssh alone.
+    Ssh,
+}
+
+impl From<WayWord> for WaySetting {
+    fn from(word: WayWord) -> WaySetting {
+        match word {
+            WayWord::Auto => WaySetting::Auto,
+            WayWord::Udp => WaySetting::Udp,
+            WayWord::Ssh => WaySetting::Ssh,
+        }
+    }
 }
 
 pub(super) fn parse_host(word: &str) -> Result<String, &'static str> {

@@ -13,7 +13,7 @@ use crate::bootstrap::{Bind, Ports};
 use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
 use crate::cli::forward::ForwardArgs;
-use crate::cli::values::{FamilyWord, ObscureWord, Predict, parse_bind, parse_host};
+use crate::cli::values::{FamilyWord, ObscureWord, Predict, WayWord, parse_bind, parse_host};
 use crate::failure::{FAILED, Failure};
 use crate::ssh::{Family, Wires};
 use crate::trace::Verbosity;
@@ -121,6 +121,11 @@ pub(super) struct SessionArgs {
     /// Keep programs on the host from writing your clipboard. (None ever reads it.)
     #[arg(long)]
     pub(super) no_clipboard: bool,
+
+    /// By which way the session goes on once ssh has started it: UDP, and ssh's own connection until UDP answers and
+    /// where it does not; or one of both alone.
+    #[arg(long, value_name = "WAY", env = "ROVE_WAY")]
+    pub(super) way: Option<WayWord>,
 
     /// Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost.
     #[arg(long)]

@@ -15,6 +15,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use zeroize::Zeroize;
 
 use crate::client::streams::StreamsHandle;
+use crate::client::way::{WayNews, WayWatch};
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
@@ -62,6 +63,7 @@ pub(super) struct Screen<'a> {
     signals: Signals,
     /// Streams beside the session.
     beside: Option<StreamsHandle>,
+    ways: WayWatch,
     wake: Option<Wake>,
     /// This turn handled that event.
     handled: bool,
@@ -84,6 +86,7 @@ impl<'a> Screen<'a> {
         tty: Tty,
         signals: Signals,
         beside: Option<StreamsHandle>,
+        ways: WayWatch,
     ) -> Screen<'a> {
         Screen {
             clock,
@@ -92,6 +95,7 @@ impl<'a> Screen<'a> {
             tty,
             signals,
             beside,
+            ways,
             wake: None,
             handled: false,
             typed: Box::new([0; KEYS_BYTES_MAX]),
@@ -277,6 +281,12 @@ impl<'a> Screen<'a> {
         }
     }
 
+    /// The round trip of the way in use, if it is known.
+    fn round_trip(&self) -> Option<Duration> {
+        let rtt = self.client.endpoint().rtt();
+        (rtt.samples() > 0).then(|| rtt.srtt())
+    }
+
     fn summarize(&self, exit: &Exit) {
         let (stats, rtt) = (self.client.endpoint().stats(), self.client.endpoint().rtt());
         let clean = if exit.clean { "cleanly" } else { "without a word from the server" };
@@ -352,11 +362,31 @@ impl End for Screen<'_> {
         }
     }
 
+    fn stream_ended(&mut self) {
+        self.trace.step(format_args!("ssh has ended"));
+    }
+
+    fn is_done_with_stream(&mut self, now: Time) -> bool {
+        let is_done = self.ways.done_at().is_some_and(|at| at <= now);
+        if is_done {
+            self.trace.step(format_args!("UDP works, ssh is not needed any more"));
+        }
+        is_done
+    }
+
     fn refused(&mut self, reject: Reject) {
         self.trace.step(format_args!("datagram refused: {reject}"));
     }
 
     fn settle(&mut self, now: Time, _: &mut Carrier) -> io::Result<Flow> {
+        match self.ways.look(now, self.client.peer(), self.round_trip()) {
+            Some(WayNews::Step(text)) => self.trace.step(format_args!("{text}")),
+            Some(WayNews::Note(text)) => {
+                self.trace.step(format_args!("{text}"));
+                self.client.warn(now, &text);
+            }
+            None => {}
+        }
         if self.tty.is_flushed() {
             self.client.poll_paint(now, self.tty.frame());
         }
@@ -372,7 +402,9 @@ impl End for Screen<'_> {
     }
 
     fn deadline(&self, now: Time) -> Option<Time> {
-        let due = self.client.poll_timeout();
+        let ways = [self.ways.note_at(self.round_trip()), self.ways.done_at()];
+        let ways = ways.into_iter().flatten().filter(|at| *at > now);
+        let due = self.client.poll_timeout().into_iter().chain(ways).min();
         let is_stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);
         if is_stuck { Some(now + STUCK_PAUSE) } else { due }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
-use rove_ssp::{Arrival, Remote, Time, Transmit};
+use rove_ssp::{Arrival, Remote, StreamId, Time, Transmit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -31,6 +31,8 @@ pub(crate) enum Received<'a> {
     Datagram(Arrival, &'a mut [u8]),
     /// A datagram of QUIC's, before there is anybody to hand it on to.
     Quic(&'a mut [u8]),
+    /// The stream has ended.
+    StreamEnded(StreamId),
     /// Something that is no concern of the session: datagrams of QUIC's that were handed on, or news of
     /// something sent earlier, which is resent anyway.
     Nothing,
@@ -86,15 +88,14 @@ impl Carrier {
 
     /// Sends a datagram. Where the session sent from a fresh port, [`rebind`](Self::rebind) comes first.
     pub(crate) fn send(&mut self, now: Time, transmit: &Transmit, datagram: &[u8]) -> Sent {
+        // The port writes to the stream, if there is one.
+        let Remote::Udp(to) = transmit.to else { return Sent::Gone };
         match self {
             Carrier::Client(routes) => routes.send(now, datagram),
-            Carrier::Listener(socket) => match transmit.to {
-                Remote::Udp(to) => match socket.get_ref().try_send(to, datagram) {
-                    Ok(()) => Sent::Gone,
-                    Err(error) if is_too_big(&error) => Sent::TooBig,
-                    Err(error) => Sent::Failed(error),
-                },
-                Remote::Stream(_) => Sent::Gone,
+            Carrier::Listener(socket) => match socket.get_ref().try_send(to, datagram) {
+                Ok(()) => Sent::Gone,
+                Err(error) if is_too_big(&error) => Sent::TooBig,
+                Err(error) => Sent::Failed(error),
             },
             #[cfg(test)]
             Carrier::Memory(memory) => memory.send(transmit, datagram),

@@ -6,10 +6,12 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rove_ssp::{Outbox, Session, Time};
+use rove_ssp::{Arrival, Outbox, Remote, Session, StreamId, Time};
 
 use crate::net::carrier::{Carrier, Received};
+use crate::net::frames::FrameKind;
 use crate::net::routes::Sent;
+use crate::net::stdio::{Carried, Stdio};
 use crate::net::udp::DATAGRAM_BYTES_MAX;
 use crate::os;
 use crate::os::clock::{Alarm, Clock};
@@ -32,10 +34,23 @@ pub(crate) struct Port<'a> {
     /// When the alarm was to go off.
     due: Option<Time>,
     carrier: Carrier,
+    /// A second way to the peer, and what came by it last.
+    stream: Option<Stdio>,
+    carried: Vec<u8>,
+    /// Whether UDP is used at all.
+    udp: Udp,
     outbox: Outbox,
     buffer: Box<[u8; DATAGRAM_BYTES_MAX]>,
     /// Tells what the network did, to a user who asked for it.
     note: &'a dyn Fn(fmt::Arguments<'_>),
+}
+
+/// Whether datagrams go by UDP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Udp {
+    Used,
+    /// The user has said that none are to.
+    Unused,
 }
 
 /// What a turn begins with.
@@ -71,10 +86,33 @@ impl<'a> Port<'a> {
             changed: false,
             due: None,
             carrier,
+            stream: None,
+            carried: Vec::new(),
+            udp: Udp::Used,
             outbox: Outbox::default(),
             buffer: Box::new([0; DATAGRAM_BYTES_MAX]),
             note,
         })
+    }
+
+    /// There is a stream to the peer as well, which the session is told of.
+    pub(crate) fn add_stream(&mut self, stream: Stdio) -> StreamId {
+        self.stream.insert(stream).id()
+    }
+
+    /// The stream, if there is one.
+    pub(crate) fn has_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// The stream is not needed any more. What has been written to it arrives.
+    pub(crate) fn drop_stream(&mut self) -> Option<StreamId> {
+        self.stream.take().map(|stream| stream.id())
+    }
+
+    /// Nothing goes by UDP from now on.
+    pub(crate) fn refuse_udp(&mut self) {
+        self.udp = Udp::Unused;
     }
 
     /// What moves the datagrams.
@@ -103,14 +141,27 @@ impl<'a> Port<'a> {
 
     /// Takes the next datagram; `None` when none waits.
     pub(crate) fn try_recv(&mut self) -> Option<(&mut Carrier, Received<'_>)> {
-        let Port { carrier, buffer, .. } = self;
-        let received = carrier.try_recv(buffer.as_mut_slice())?;
+        let Port { carrier, buffer, stream, carried, .. } = self;
+        let received = match carrier.try_recv(buffer.as_mut_slice()) {
+            Some(received) => received,
+            None => recv_by(stream, carried)?,
+        };
         Some((carrier, received))
     }
 
     /// Sends all that the session has to send now.
     pub(crate) fn send_all(&mut self, now: Time, session: &mut dyn Session) {
         while let Some(transmit) = session.poll_transmit(now, &mut self.outbox) {
+            if let Remote::Stream(to) = transmit.to {
+                // What has no room is lost, as by UDP: it is said again.
+                if let Some(stream) = self.stream.as_mut().filter(|stream| stream.id() == to) {
+                    stream.send(FrameKind::Session, &self.outbox.datagram);
+                }
+                continue;
+            }
+            if self.udp == Udp::Unused {
+                continue;
+            }
             if transmit.new_port {
                 match self.carrier.rebind(now) {
                     Ok(()) => {
@@ -126,6 +177,8 @@ impl<'a> Port<'a> {
                     (self.note)(format_args!("smaller datagrams from now on"));
                     session.datagram_too_big();
                 }
+                // UDP was only tried. That it is not to be had is told of as if it did not answer.
+                Sent::Failed(_) if session.peer().is_some_and(Remote::is_stream) => {}
                 // As if lost on the way: a route may come back, and the peer may come from elsewhere.
                 Sent::Failed(error) => {
                     (self.note)(format_args!("cannot send: {error}"));
@@ -158,9 +211,31 @@ impl<'a> Port<'a> {
             }
             ready |= self.changed;
             ready |= self.carrier.poll_readable(cx)?.is_ready();
+            if let Some(stream) = &mut self.stream {
+                ready |= stream.poll_readable(cx)?.is_ready();
+            }
             if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
         })
         .await
+    }
+}
+
+/// What has come by the stream. One that has ended is gone.
+fn recv_by<'a>(stream: &mut Option<Stdio>, buffer: &'a mut Vec<u8>) -> Option<Received<'a>> {
+    let open = stream.as_mut()?;
+    let id = open.id();
+    match open.try_recv()? {
+        Carried::Datagram(FrameKind::Session, octets) => {
+            buffer.clear();
+            buffer.extend_from_slice(octets);
+            let arrival = Arrival { from: Remote::Stream(id), congested: false };
+            Some(Received::Datagram(arrival, buffer))
+        }
+        Carried::Datagram(FrameKind::Quic, _) => Some(Received::Nothing),
+        Carried::End => {
+            *stream = None;
+            Some(Received::StreamEnded(id))
+        }
     }
 }
 

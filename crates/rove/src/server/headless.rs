@@ -2,6 +2,7 @@
 //! streams. It starts no program; `services` carries out the client's requests over channels.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::net::udp::Socket;
 use crate::os;
 use crate::os::clock::Clock;
 use crate::os::signals::Signals;
-use crate::server::limits::{GOODBYES, Limits, in_runtime};
+use crate::server::limits::{GOODBYES, Limits, in_runtime, server_stream};
 use crate::server::streams::StreamService;
 
 /// What a session needs from the start-up.
@@ -31,6 +32,8 @@ pub(super) struct Job {
     pub limits: Limits,
     /// The streams.
     pub beside: StreamService,
+    /// The way over ssh.
+    pub stream: Option<OwnedFd>,
 }
 
 /// How long a client may be silent. One that was killed says no goodbye; one that sleeps comes back.
@@ -39,7 +42,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
 pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     os::process::keep_freed_memory();
-    let Job { size, limits, beside } = job;
+    let Job { size, limits, beside, stream } = job;
     let config = Config {
         role: Role::Server,
         wire,
@@ -53,6 +56,9 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
     in_runtime(async {
         let clock = Clock::start();
         let mut port = Port::new(clock, Carrier::listener(socket)?, None, &|_| ())?;
+        if let Some(stream) = stream {
+            port.add_stream(server_stream(stream)?);
+        }
         let mut end = Headless {
             connection: Connection::new(clock.now(), config, patience),
             beside,

@@ -1,7 +1,12 @@
-//! How long a server waits, and for what.
+//! How long a server waits, and for what; and what its driver runs on.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
+
+use rove_ssp::StreamId;
+
+use crate::net::stdio::Stdio;
 
 /// How long a session lasts without a client (mosh-protocol.md §1.3).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,6 +31,11 @@ impl Limits {
 /// Runs a driver, whose files a runtime has to watch.
 pub(crate) fn in_runtime(driver: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(driver)
+}
+
+/// The way over ssh that the session began with.
+pub(crate) fn server_stream(socket: OwnedFd) -> io::Result<Stdio> {
+    Stdio::new(StreamId::new(0), socket.try_clone()?, socket, b"")
 }
 
 /// How often a client's goodbye is answered; stock does so once. At 30 % loss one client in three waits

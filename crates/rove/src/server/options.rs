@@ -55,6 +55,8 @@ pub struct Options {
     pub agent: Agent,
     /// The price of its datagrams (`--metered`).
     pub tariff: CostProfile,
+    /// Whether the client can go on over the stream that started the server (`-@ carry`).
+    pub carry: bool,
     /// What becomes of the session when its client is gone.
     pub session: SessionWords,
     /// The command to run; empty means the login shell.
@@ -204,6 +206,7 @@ impl Reader {
             purpose: Purpose::Shell,
             agent: Agent::Absent,
             tariff: CostProfile::Flat,
+            carry: false,
             session: SessionWords::default(),
             command: Vec::new(),
             complaints: Vec::new(),
@@ -265,6 +268,7 @@ impl Reader {
             b'p' => self.options.ports = parse_ports(value)?,
             b'c' => self.set_colors(&value.to_string_lossy())?,
             b'l' => self.options.locale.extend(assignment(value)),
+            b'@' if value == "carry" => self.options.carry = self.program == Program::Rove,
             // `-@`: swallowed as stock does, so that a client can leave a word for those who know it.
             _ => self.options.session.take_hint(value),
         }

@@ -70,20 +70,24 @@ impl Secret {
     }
 }
 
-/// The line that a client waits for. On the mosh wire the key is in it: there it travels over ssh.
+/// The line that a client waits for, and the one behind it of a session that goes on over this stream. On the mosh wire the key is in it: there it travels over ssh.
 ///
 /// It is made whole here and wiped after, and does not go through std's buffered output, which would keep a copy.
 pub(super) fn announcement(
     greeting: &Greeting,
     bound: SocketAddr,
     secret: &Secret,
+    carries: bool,
 ) -> Zeroizing<String> {
     let port = bound.port();
     let mut line = Zeroizing::new(String::with_capacity(LINE_BYTES_MAX));
     let written = match (greeting, secret) {
         (Greeting::Native { nonce, .. }, Secret::Native { public, conn, .. }) => {
             let addresses = addresses(bound);
-            writeln!(line, "ROVE 1 {nonce} {port} {public} {conn} {addresses}")
+            let answer = writeln!(line, "ROVE 1 {nonce} {port} {public} {conn} {addresses}");
+            // Frames follow it.
+            let carry = |()| writeln!(line, "ROVE CARRY {nonce} {}", os::machine());
+            if carries { answer.and_then(carry) } else { answer }
         }
         (Greeting::Rove { nonce }, Secret::Mosh(key)) => {
             let addresses = addresses(bound);

@@ -12,6 +12,7 @@ mod typing;
 use std::fmt::{self, Display};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -36,7 +37,7 @@ use crate::os::pty::Pty;
 use crate::os::signals::Signals;
 use crate::server::control::Control;
 use crate::server::input::PendingInput;
-use crate::server::limits::{GOODBYES, Limits, in_runtime};
+use crate::server::limits::{GOODBYES, Limits, in_runtime, server_stream};
 use crate::server::line_poll::LinePoller;
 use crate::server::login::Login;
 use crate::server::options::Streams;
@@ -74,6 +75,8 @@ pub(super) struct Job {
     pub cores: CoreLimit,
     /// Streams beside the shell, if its client wants any.
     pub beside: StreamService,
+    /// The way over ssh.
+    pub stream: Option<OwnedFd>,
     /// Where ssh has its client.
     pub ssh_client: Option<IpAddr>,
 }
@@ -94,13 +97,16 @@ pub(super) struct Kept {
 }
 
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
-pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+pub(super) fn run(socket: Socket, mut job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     in_runtime(async {
         let streams = job.streams;
         let clock = Clock::start();
         let tell = |what: fmt::Arguments<'_>| note(streams, &what);
         // No news of the network: a server stays where its client finds it.
         let mut port = Port::new(clock, Carrier::listener(socket)?, None, &tell)?;
+        if let Some(stream) = job.stream.take() {
+            port.add_stream(server_stream(stream)?);
+        }
         let mut shell = Shell::new(clock.now(), job, wire)?;
         driver::run(&mut port, &mut shell).await?;
         shell.note(&"exiting");

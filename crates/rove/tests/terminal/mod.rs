@@ -91,6 +91,8 @@ impl Terminal {
             command.env_remove(name);
         }
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        // What happens to UDP is tested here, and ssh would help out.
+        command.env("ROVE_WAY", "udp");
         // Nothing is remembered there, nor configured, whoever runs the tests.
         command.env("XDG_STATE_HOME", "/dev/null").env("XDG_CONFIG_HOME", "/dev/null");
         for (name, value) in set {

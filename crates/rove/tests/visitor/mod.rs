@@ -126,6 +126,7 @@ impl Host {
             candidates: Candidates { addresses: vec![address], named: 1 },
             warning: None,
             is_broken: false,
+            stream: None,
         }
     }
 

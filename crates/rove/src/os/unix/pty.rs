@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal};
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Winsize,
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, Winsize,
 };
 
 use crate::os::system::terminal::{DISABLED, IUTF8, MASTER, open_slave};
@@ -39,19 +39,29 @@ pub(crate) enum Output {
     HungUp,
 }
 
+/// A terminal that passes on octets as they are: its master, which does not block, and its slave.
+pub(crate) fn plain() -> io::Result<(OwnedFd, OwnedFd)> {
+    open_pair(|modes| modes.make_raw())
+}
+
+fn open_pair(change: impl FnOnce(&mut Termios)) -> io::Result<(OwnedFd, OwnedFd)> {
+    let master = rustix::pty::openpt(MASTER)?;
+    rustix::io::fcntl_setfd(&master, FdFlags::CLOEXEC)?;
+    rustix::pty::grantpt(&master)?;
+    rustix::pty::unlockpt(&master)?;
+    let slave = open_slave(&master)?;
+    let mut modes = rustix::termios::tcgetattr(&slave)?;
+    change(&mut modes);
+    rustix::termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
+    let status = rustix::fs::fcntl_getfl(&master)?;
+    rustix::fs::fcntl_setfl(&master, status | OFlags::NONBLOCK)?;
+    Ok((master, slave))
+}
+
 impl Pty {
     /// Opens a terminal of this size that takes UTF-8 (`IUTF8`: erasing takes whole characters).
     pub(crate) fn open(size: Size) -> io::Result<Pty> {
-        let master = rustix::pty::openpt(MASTER)?;
-        rustix::io::fcntl_setfd(&master, FdFlags::CLOEXEC)?;
-        rustix::pty::grantpt(&master)?;
-        rustix::pty::unlockpt(&master)?;
-        let slave = open_slave(&master)?;
-        let mut modes = rustix::termios::tcgetattr(&slave)?;
-        modes.input_modes |= IUTF8;
-        rustix::termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
-        let status = rustix::fs::fcntl_getfl(&master)?;
-        rustix::fs::fcntl_setfl(&master, status | OFlags::NONBLOCK)?;
+        let (master, slave) = open_pair(|modes| modes.input_modes |= IUTF8)?;
         let pty = Pty { master, slave: Some(slave) };
         pty.resize(size)?;
         Ok(pty)

@@ -143,6 +143,6 @@ impl Shell {
         self.conns.extend(secret.conn().map(|conn| (id, conn)));
         let greeting = Greeting::Native { nonce: nonce.clone(), key: *key };
         self.note(&"another client may come");
-        Ok(announcement(&greeting, self.bound, &secret).to_string())
+        Ok(announcement(&greeting, self.bound, &secret, false).to_string())
     }
 }

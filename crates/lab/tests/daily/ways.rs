@@ -1,0 +1,198 @@
+//! UDP that is blocked, and comes and goes: a session goes on over ssh. Client, sshd and server are in a network of
+//! their own, in which nftables drops what it is told to.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use rove_lab::testing::clock::Clock;
+use rove_lab::testing::link::Profile;
+use rove_lab::testing::net::scenario::Scenario;
+use rove_lab::testing::net::{End, Net};
+use rove_lab::testing::run::Program;
+use rove_lab::testing::sshd::Sshd;
+use rove_term::Size;
+
+use crate::common::rove_program;
+use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, words};
+
+/// An sshd in a network of its own.
+struct Scene {
+    sshd: Sshd,
+    config: PathBuf,
+    net: Net,
+}
+
+const CASES: [Case<Scene>; 4] = [
+    ("row-16", udp_is_dropped_from_the_start),
+    ("row-17", udp_comes_and_goes_under_typing),
+    ("row-17-ssh", a_session_on_udp_does_not_need_ssh),
+    ("row-17-way", one_way_alone),
+];
+
+#[test]
+fn ways() {
+    let scene = Scene::start();
+    let failures = run_cases("ways", &CASES, &scene);
+    assert!(failures.is_empty(), "{}\nsshd's log:\n{}", failures.join("\n"), scene.sshd.log());
+}
+
+impl Scene {
+    fn start() -> Scene {
+        let net = Net::open(&Scenario::alike(Profile::default(), 1), None).unwrap();
+        let mut sshd = net.within(End::Near, Sshd::start).unwrap();
+        let rove = std::fs::read(rove_program()).unwrap();
+        let user = sshd.add_user("rovelab-ways", "/bin/bash").unwrap();
+        user.write(".local/bin/rove", &rove, 0o755).unwrap();
+        user.write(".hushlogin", "", 0o644).unwrap();
+        user.write(".bash_profile", "PS1='ready> '\n", 0o644).unwrap();
+        let name = user.name().to_owned();
+        let config = sshd.client_config(&[("here", &name, "")]).unwrap();
+        Scene { sshd, config, net }
+    }
+
+    /// Whether datagrams to and from servers pass from now on.
+    fn let_udp(&self, passes: bool) -> Outcome {
+        let rules = match passes {
+            true => "flush ruleset".to_owned(),
+            false => "flush ruleset; table inet rove { chain out { type filter hook output \
+                priority 0; udp dport 60001-60999 drop; udp sport 60001-60999 drop; } }"
+                .to_owned(),
+        };
+        let mut nft = bounded("nft");
+        nft.arg(rules);
+        self.net.place(End::Near, &mut nft);
+        let status = nft.status().map_err(words)?;
+        if status.success() { Ok(()) } else { Err(format!("nft ended with {status}")) }
+    }
+
+    /// A session with these words before the host.
+    fn session(&self, options: &[&str]) -> Result<Program, String> {
+        let mut command = bounded(rove_program());
+        command.arg("-F").arg(&self.config).args(options).arg("here");
+        self.settle(&mut command);
+        Program::start(command, Size::DEFAULT).map_err(words)
+    }
+
+    fn settle(&self, command: &mut Command) {
+        let home = self.sshd.directory();
+        command.current_dir(home).env("HOME", home).env("TERM", "xterm-256color");
+        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME").env("LANG", "C.UTF-8");
+        command.env("ROVE_PREDICT", "never").env_remove("ROVE_WAY");
+        self.net.place(End::Near, command);
+    }
+}
+
+/// Waits until the screen shows a text.
+fn see(session: &mut Program, text: &str) -> Outcome {
+    let shown = session.wait_for(text, LIMIT, |session| session.shows(text));
+    shown.map_err(|missed| format!("{missed}"))
+}
+
+fn leave(session: &mut Program) -> Outcome {
+    session.send("exit\r");
+    session.wait_exit(LIMIT).map(drop).map_err(words)
+}
+
+/// The bar says it once. Keys and the exit status arrive.
+fn udp_is_dropped_from_the_start(scene: &Scene) -> Outcome {
+    scene.let_udp(false)?;
+    let mut session = scene.session(&[])?;
+    see(&mut session, "ready> ")?;
+    let since = Clock::start();
+    see(&mut session, "does not answer on UDP 6")?;
+    see(&mut session, "; going on over ssh")?;
+    if since.elapsed() > Duration::from_secs(8) {
+        return Err(format!("the user was told after {:?}", since.elapsed()));
+    }
+    session.send("echo $((6*7))-there\r");
+    see(&mut session, "42-there")?;
+    session.send("seq 1 2000 | tail -n 1; exit 9\r");
+    let status = session.wait_exit(LIMIT).map_err(words)?;
+    scene.let_udp(true)?;
+    match status.code() {
+        Some(9) => Ok(()),
+        other => Err(format!("the session ended with {other:?}")),
+    }
+}
+
+/// Letters are typed all the time, while UDP works, is dropped, works, and is dropped again: each arrives once, in order,
+/// and soon.
+fn udp_comes_and_goes_under_typing(scene: &Scene) -> Outcome {
+    scene.let_udp(true)?;
+    let mut session = scene.session(&[])?;
+    see(&mut session, "ready> ")?;
+    session.send("stty -echo; cat -v\r");
+    session.pump(Duration::from_millis(700)).map_err(words)?;
+    let mut typed = String::new();
+    let mut slowest = Duration::ZERO;
+    for (turn, passes) in [true, false, true, false].into_iter().enumerate() {
+        scene.let_udp(passes)?;
+        for line in 0..12 {
+            let word = format!("word{turn}x{line}");
+            session.send(format!("{word}\r"));
+            typed = word.clone();
+            let since = Clock::start();
+            see(&mut session, &word)?;
+            slowest = slowest.max(since.elapsed());
+            session.pump(Duration::from_millis(150)).map_err(words)?;
+        }
+    }
+    scene.let_udp(true)?;
+    // Each line is on the screen once, below the one before.
+    let lines: Vec<String> = (0..session.screen().size().rows)
+        .map(|row| session.screen().row_text(row).trim_end().to_owned())
+        .filter(|line| line.starts_with("word"))
+        .collect();
+    let last = lines.iter().position(|line| *line == typed).ok_or("the last line is not there")?;
+    let all = |turn: usize| (0..12).map(move |line| format!("word{turn}x{line}"));
+    let meant: Vec<String> = (0..4).flat_map(all).collect();
+    if last + 1 != lines.len() || !meant.ends_with(&lines) {
+        return Err(format!("lines are {lines:?}"));
+    }
+    session.send("\x04");
+    leave(&mut session)?;
+    // 1 s, or three timeouts; and this machine's other work.
+    match slowest < Duration::from_secs(6) {
+        true => Ok(()),
+        false => Err(format!("a line took {slowest:?}")),
+    }
+}
+
+/// With UDP in use ssh is let go after half a minute, and the session goes on.
+fn a_session_on_udp_does_not_need_ssh(scene: &Scene) -> Outcome {
+    scene.let_udp(true)?;
+    let mut session = scene.session(&[])?;
+    see(&mut session, "ready> ")?;
+    let relays = || {
+        let mut pgrep = bounded("pgrep");
+        pgrep.args(["-f", "rove server.*-@ carry"]);
+        let found = pgrep.output().map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&found).lines().count()
+    };
+    let before = relays();
+    let since = Clock::start();
+    while relays() >= before.max(2) {
+        if since.elapsed() > LIMIT {
+            return Err(format!("{} processes of {before} are left", relays()));
+        }
+        session.pump(Duration::from_millis(500)).map_err(words)?;
+    }
+    session.send("echo $((6*7))-still\r");
+    see(&mut session, "42-still")?;
+    leave(&mut session)
+}
+
+fn one_way_alone(scene: &Scene) -> Outcome {
+    scene.let_udp(true)?;
+    for way in ["--way=udp", "--way=ssh"] {
+        let mut session = scene.session(&[way])?;
+        see(&mut session, "ready> ")?;
+        session.send("\x1es");
+        see(&mut session, if way.ends_with("ssh") { "ssh 127.0.0.1" } else { "UDP 127.0.0.1" })?;
+        session.send("sx");
+        session.send("\x15");
+        leave(&mut session)?;
+    }
+    Ok(())
+}

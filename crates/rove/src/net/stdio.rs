@@ -1,0 +1,194 @@
+//! A session's stream: frames over two files, ssh's at a client and a socket to the relay at a server.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::task::{Context, Poll};
+
+use rove_ssp::StreamId;
+use rustix::fs::OFlags;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::net::frames::{FrameKind, FrameQueue, FrameReader};
+use crate::os;
+
+/// One end of a stream.
+pub(crate) struct Stdio {
+    id: StreamId,
+    input: AsyncFd<OwnedFd>,
+    output: AsyncFd<OwnedFd>,
+    reader: FrameReader,
+    queue: FrameQueue,
+    /// It carries nothing any more.
+    ended: bool,
+}
+
+/// What came by a stream.
+#[derive(Debug)]
+pub(crate) enum Carried<'a> {
+    /// A datagram.
+    Datagram(FrameKind, &'a mut [u8]),
+    /// It has ended, or what comes is no frame.
+    End,
+}
+
+impl Stdio {
+    /// Frames from `input` and to `output`; `first` came from there already. Needs a tokio runtime with I/O.
+    pub(crate) fn new(
+        id: StreamId,
+        input: OwnedFd,
+        output: OwnedFd,
+        first: &[u8],
+    ) -> io::Result<Stdio> {
+        for file in [&input, &output] {
+            let status = rustix::fs::fcntl_getfl(file)?;
+            rustix::fs::fcntl_setfl(file, status | OFlags::NONBLOCK)?;
+        }
+        Ok(Stdio {
+            id,
+            input: os::watch(input, Interest::READABLE)?,
+            output: os::watch(output, Interest::WRITABLE)?,
+            reader: FrameReader::new(first),
+            queue: FrameQueue::default(),
+            ended: false,
+        })
+    }
+
+    /// The stream, as the session knows it.
+    pub(crate) fn id(&self) -> StreamId {
+        self.id
+    }
+
+    /// Ready while there may be something to take. Writes what waits.
+    pub(crate) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.ended && !self.queue.is_empty() {
+            match self.output.poll_write_ready(cx) {
+                Poll::Pending => break,
+                Poll::Ready(Err(_)) => self.ended = true,
+                Poll::Ready(Ok(_)) => self.flush(),
+            }
+        }
+        if self.ended || self.reader.has_frame() {
+            return Poll::Ready(Ok(()));
+        }
+        self.input.poll_read_ready(cx).map(|ready| ready.map(drop))
+    }
+
+    /// Takes what came next; `None` when nothing waits. After the end there is no more.
+    pub(crate) fn try_recv(&mut self) -> Option<Carried<'_>> {
+        while !self.ended && !self.reader.has_frame() {
+            let room = self.reader.room();
+            let read = self.input.try_io(Interest::READABLE, |input| {
+                rustix::io::read(input.as_fd(), room).map_err(io::Error::from)
+            });
+            match read {
+                Ok(count @ 1..) => self.reader.filled(count),
+                Err(error) if is_for_later(&error) => return None,
+                Ok(0) | Err(_) => self.ended = true,
+            }
+        }
+        if self.ended {
+            return Some(Carried::End);
+        }
+        Some(match self.reader.next() {
+            Ok(Some((kind, datagram))) => Carried::Datagram(kind, datagram),
+            // The reader had one a moment ago, so that it is none.
+            Ok(None) | Err(_) => Carried::End,
+        })
+    }
+
+    /// Sends a datagram, which is lost if there is no room for it.
+    pub(crate) fn send(&mut self, kind: FrameKind, datagram: &[u8]) -> bool {
+        let has_room = self.queue.push(kind, datagram);
+        self.flush();
+        has_room
+    }
+
+    /// Writes as much as the stream takes now.
+    fn flush(&mut self) {
+        while !self.ended {
+            let octets = self.queue.octets();
+            if octets.is_empty() {
+                return;
+            }
+            let wrote = self.output.try_io(Interest::WRITABLE, |output| {
+                rustix::io::write(output.as_fd(), octets).map_err(io::Error::from)
+            });
+            match wrote {
+                Ok(count) => self.queue.wrote(count),
+                Err(error) if is_for_later(&error) => return,
+                Err(_) => self.ended = true,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stdio").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn end(number: u32, socket: UnixStream) -> Stdio {
+        let input = OwnedFd::from(socket);
+        let output = input.try_clone().unwrap();
+        Stdio::new(StreamId::new(number), input, output, b"").unwrap()
+    }
+
+    /// A datagram that came, or `None` at the end.
+    async fn take(stream: &mut Stdio) -> Option<Vec<u8>> {
+        loop {
+            poll_fn(|cx| stream.poll_readable(cx)).await.unwrap();
+            match stream.try_recv() {
+                Some(Carried::Datagram(FrameKind::Session, octets)) => {
+                    return Some(octets.to_vec());
+                }
+                Some(Carried::End) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn datagrams_cross_in_order_and_the_end_shows() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (mut near, mut far) = (end(1, near), end(2, far));
+        for number in 0..50_u8 {
+            assert!(near.send(FrameKind::Session, &[number; 900]));
+        }
+        for number in 0..50_u8 {
+            assert_eq!(take(&mut far).await.unwrap(), [number; 900]);
+        }
+        drop(near);
+        assert_eq!(take(&mut far).await, None);
+    }
+
+    #[tokio::test]
+    async fn noise_ends_a_stream() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let mut far = end(2, far);
+        rustix::io::write(&near, b"\0\0\x01xbash: warning\n").unwrap();
+        assert_eq!(take(&mut far).await.as_deref(), Some(&b"x"[..]));
+        assert_eq!(take(&mut far).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_reads_nothing_costs_a_bounded_queue() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        let mut near = end(1, near);
+        let sent = (0..10_000).take_while(|_| near.send(FrameKind::Session, &[1; 1400])).count();
+        assert!(sent < 2_000, "{sent}");
+    }
+}
