@@ -18,7 +18,7 @@ fn read(octets: &[u8], piece: usize) -> (Vec<(FrameKind, Vec<u8>)>, bool) {
             reader.filled(count);
             loop {
                 let has_frame = reader.has_frame();
-                match reader.next() {
+                match reader.take_frame() {
                     Ok(Some((kind, octets))) => frames.push((kind, octets.to_vec())),
                     Ok(None) => {
                         assert!(!has_frame);

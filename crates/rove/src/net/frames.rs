@@ -62,7 +62,7 @@ impl FrameReader {
         FrameReader { buffer, unread: 0..first.len() }
     }
 
-    /// Where to put the next octets: never empty, once [`next`](Self::next) has said that there is no whole frame.
+    /// Where to put the next octets: never empty, once [`take_frame`](Self::take_frame) has said that there is no whole frame.
     pub fn room(&mut self) -> &mut [u8] {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
@@ -78,7 +78,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// What is there is no frame. Nothing that follows is one.
-    pub fn next(&mut self) -> Result<Option<(FrameKind, &mut [u8])>, NoFrame> {
+    pub fn take_frame(&mut self) -> Result<Option<(FrameKind, &mut [u8])>, NoFrame> {
         let octets = &self.buffer[self.unread.clone()];
         let Some(&first) = octets.first() else { return Ok(None) };
         let (kind, bytes_max) = FrameKind::of(first).ok_or(NoFrame)?;
@@ -181,7 +181,7 @@ mod tests {
             reader.room()[..count].copy_from_slice(&octets[..count]);
             reader.filled(count);
             queue.wrote(count);
-            while let Some((kind, octets)) = reader.next().unwrap() {
+            while let Some((kind, octets)) = reader.take_frame().unwrap() {
                 read.push((kind, octets.to_vec()));
             }
         }
@@ -221,7 +221,7 @@ mod tests {
         ] {
             let mut reader = FrameReader::new(octets);
             let is_there = reader.has_frame();
-            assert_eq!(reader.next().map(|frame| frame.is_some()), expected, "{octets:?}");
+            assert_eq!(reader.take_frame().map(|frame| frame.is_some()), expected, "{octets:?}");
             assert_eq!(is_there, expected != Ok(false), "{octets:?}");
         }
     }

@@ -91,7 +91,7 @@ impl Stdio {
         if self.ended {
             return Some(Carried::End);
         }
-        Some(match self.reader.next() {
+        Some(match self.reader.take_frame() {
             Ok(Some((kind, datagram))) => Carried::Datagram(kind, datagram),
             // The reader had one a moment ago, so that it is none.
             Ok(None) | Err(_) => Carried::End,
