@@ -65,6 +65,10 @@ impl Backlog {
                 self.lines.append(&row, &pool);
             }
         }
+        // A terminal that takes lines more slowly than they come lacks those that had to make room.
+        let first = self.lines.first();
+        self.missing = self.missing.saturating_add(first.saturating_sub(self.printed));
+        self.printed = self.printed.max(first);
     }
 
     /// The lines up to this position are not told any more.
@@ -131,5 +135,48 @@ impl Backlog {
         let text = format!("\x1b[2m--- rove: {missing} {lines} missing here ---\x1b[m\r\n");
         terminal.advance(text.as_bytes());
         Some(terminal.history().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines from this position on.
+    fn lines(positions: Range<u64>) -> History {
+        let mut terminal = Terminal::new(Size::clamped(1, 80), Dialect::ROVE);
+        for position in positions.clone() {
+            terminal.advance(format!("{position}\r\n").as_bytes());
+        }
+        let mut lines = History::starting_at(positions.start);
+        let mut pool = Pool::new();
+        for position in 0..positions.end - positions.start {
+            let row = terminal.history().row_at(position, 0, &mut pool).unwrap();
+            lines.append(&row, &pool);
+        }
+        lines
+    }
+
+    /// What a terminal lacks that takes lines more slowly than they come is counted, and once.
+    #[test]
+    fn lines_that_make_room_are_missing() {
+        let mut backlog = Backlog {
+            lines: lines(0..100),
+            printed: 0,
+            first: 0,
+            erased: 0,
+            erases: false,
+            missing: 0,
+        };
+        backlog.print(60);
+        for start in (100..20_000).step_by(100) {
+            backlog.add(&lines(start..start + 100));
+        }
+        let first = backlog.lines().first();
+        assert!(first > 60, "{first}: nothing had to make room");
+        assert_eq!((backlog.printed, backlog.missing), (first, first - 60));
+        assert_eq!(backlog.due(20_000).start, first);
+        assert!(backlog.take_gap(Size::clamped(24, 80)).is_some());
+        assert!(backlog.take_gap(Size::clamped(24, 80)).is_none());
     }
 }
