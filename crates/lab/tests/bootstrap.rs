@@ -78,11 +78,11 @@ const CASES: [Case; 10] = [
         client: Client::Rove(&[]),
         host: "stock",
         user: Login::Stock,
-        says: "has no rove",
+        says: "has mosh-server only",
     },
     Case {
         name: "named-server",
-        client: Client::Rove(&["--server=mosh-server"]),
+        client: Client::Rove(&["-v", "--server=mosh-server"]),
         host: "fish",
         user: Login::Fish,
         says: "its mosh-server",
