@@ -63,7 +63,7 @@ fn has(lines: &[String], begins: &str) -> Outcome {
 fn all_is_well(scene: &Scene) -> Outcome {
     let lines = lines(scene.command(&["doctor", "here"]), 0)?;
     for begins in [
-        "ok locale: LC_",
+        "ok locale: ",
         "ok ssh here: OpenSSH_",
         "ok sandbox: ",
         "ok ssh: logged in and answered in ",
@@ -88,7 +88,7 @@ fn all_is_well(scene: &Scene) -> Outcome {
     let find = |name| checks.iter().find(|check| check["check"] == name);
     let path = find("path-ipv4").ok_or("no round trip")?;
     let figure = |name: &str| path["figures"][name].as_f64().unwrap_or(f64::NAN);
-    match figure("probes") >= 50.0 && figure("lost_there") == 0.0 && figure("median_ms") > 0.0 {
+    match figure("probes") >= 50.0 && figure("lost_there") == 0.0 && figure("median_ms") >= 0.0 {
         true => same(checks.len().to_string(), lines.len().to_string()),
         false => Err(path.to_string()),
     }
@@ -143,7 +143,7 @@ fn this_machine_alone(scene: &Scene) -> Outcome {
     let line = "${ROVE%% *} doctor | cat; ${ROVE%% *} doctor | grep -c NO; ${ROVE%% *} doctor; \
                 echo status $?";
     let mut client = scene.shell(line)?;
-    shows(&mut client, &["ok terminal: xterm-256color, 80x24", "status 0"])?;
+    shows(&mut client, &["ok terminal: xterm-256color (rove), 80x24", "status 0"])?;
     ends_with(&mut client, &["0"])
 }
 
@@ -212,6 +212,7 @@ fn a_file_system_over_a_pause(scene: &Scene) -> Outcome {
     }
     let at = scene.directory().join("mounted");
     fs::create_dir_all(&at).map_err(words)?;
+    clean(by_rove_ssh(scene, "head -c 60000000 /dev/urandom >big"))?;
     let mount = "sshfs -o ssh_command=\"$R -F $F\" here: mounted";
     clean(by_rove_ssh(scene, &format!("{mount} && mountpoint -q mounted")))?;
     let used = || {
