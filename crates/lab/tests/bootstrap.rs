@@ -155,6 +155,8 @@ impl Case {
     fn run(&self, user: &str, config: &Path, directory: &Path) -> std::io::Result<()> {
         let mut command = self.command(config);
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").current_dir(directory);
+        // What was said today is not said again.
+        command.env("XDG_STATE_HOME", directory.join("state"));
         let mut client = Program::start(command, SIZE)?;
         // A prompt of its own making is the shell's, not what ssh or the startup files print.
         client.wait_for("a prompt", LIMIT, |client| {
