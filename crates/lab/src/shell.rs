@@ -94,6 +94,13 @@ impl Node for ClientEnd {
         }
         while let Some(event) = self.client.poll_event() {
             match event {
+                // Nothing that its own server says may end it so.
+                client::Event::Exited(client::Exit {
+                    cause: client::Cause::Failed(failure),
+                    ..
+                }) => {
+                    return Err(Fault::new(now, format!("the client fails: {failure:?}")));
+                }
                 client::Event::Exited(exit) => self.exit = Some(exit),
                 client::Event::TerminalKnown => {}
                 other => return Err(Fault::new(now, format!("unexpected {other:?}"))),

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use rove_term::screen::Buffer;
 use rove_term::{Ability, Dialect, History, LineEdge, LineId, Pool, Screen, write_line};
 
-use crate::messages::{DepthFields, HostEvent, RowsFields, write_host};
+use crate::messages::{DepthFields, EVENTS_MAX, HostEvent, RowsFields, write_host};
 
 pub(crate) use crate::past::rows::Reading;
 use crate::work::{LINES_CELLS_MAX, LINES_OCTETS_MAX};
@@ -24,9 +24,13 @@ use crate::work::{LINES_CELLS_MAX, LINES_OCTETS_MAX};
 pub const LINES_MAX: u64 = 10_000;
 
 /// Lines, and octets of their text, that a client may not have. A diff from what it is known to have tells all of them,
-/// and a client takes 10,240 lines and 512 KiB from one.
-const UNACKED_ROWS_MAX: usize = 8_192;
+/// in as many events where each has another width than the one before, and a client takes [`EVENTS_MAX`] events,
+/// 10,240 lines and 512 KiB from one.
+const UNACKED_ROWS_MAX: usize = EVENTS_MAX - OTHER_EVENTS_MAX;
 const UNACKED_OCTETS_MAX: usize = 256 << 10;
+
+/// Events of a diff that bring no lines: one of each other kind.
+const OTHER_EVENTS_MAX: usize = 16;
 
 /// A row whose text is longer is told without its links. With them it may have 2 MB.
 const ROW_OCTETS_MAX: usize = 16 << 10;

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, server_config};
+use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, server_config, size};
 use rove_session::client::TtyScreen;
 use rove_session::messages::{DepthFields, HostEvent, RowsFields, write_host};
 use rove_session::past::Past;
@@ -123,7 +123,7 @@ fn positions_beyond_all_bounds() {
         (1 << 62, 1 << 62, 1 << 62, 1 << 62),
         (0, u64::MAX, 1, 0),
     ] {
-        let mut view = View::new(common::size(3, 10), Peer::Rove);
+        let mut view = View::new(size(3, 10), Peer::Rove);
         for falls in 0..3 {
             let mut diff = Vec::new();
             let fields = DepthFields { depth, told, erased, falls };
@@ -182,6 +182,22 @@ fn very_many_short_lines() {
     pair.output(numbered(2_000).as_bytes()).run_ms(60_000);
     assert_has(&pair, 2_000);
     assert_eq!(pair.client.view().ignored(), 0);
+}
+
+/// Rows that wrapped have the width of the window then, and those that did not have today's: each takes an event of its
+/// own, and a diff may not have more events than a client takes.
+#[test]
+fn rows_of_two_widths_in_turn() {
+    let mut pair = pair(Link { delay: ms(400), ..GOOD });
+    pair.resize(size(24, 4)).run_ms(3_000);
+    pair.output("abcdef\r\n".repeat(4_900).as_bytes()).run_ms(100);
+    pair.resize(size(24, 9)).run_ms(3_000);
+    pair.output("abcdef\r\n".repeat(4_900).as_bytes()).run_ms(60_000);
+    assert_eq!(pair.client_exit().map(|exit| exit.cause), None);
+    let history = pair.tty.history();
+    let texts = (0..history.len()).filter_map(|at| history.text(at));
+    assert!(texts.filter(|text| text.trim_end() == "abcdef").count() > 4_800);
+    assert_eq!(pair.client.view().past().map(|past| past.depth() - past.told()), Some(0));
 }
 
 /// Lines with more links than may travel keep their text.
