@@ -32,15 +32,15 @@ pub(crate) fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
         return vec![difference("size".into(), shown, wanted)];
     }
     let mut all = Vec::new();
+    let mut texts = [String::new(), String::new()];
     for row in 0..shown.size().rows {
         for col in 0..shown.size().cols {
-            let [was, must] = [cell(shown, row, col), cell(wanted, row, col)];
-            if was != must && all.len() < DIFFERENCES_MAX {
-                all.push(difference(
-                    format!("row {row} column {col}"),
-                    format!("{was:?}"),
-                    format!("{must:?}"),
-                ));
+            let [was, must] = &mut texts;
+            let looks = [cell(shown, row, col, was), cell(wanted, row, col, must)];
+            if (looks[0] != looks[1] || was != must) && all.len() < DIFFERENCES_MAX {
+                let place = format!("row {row} column {col}");
+                let told = |text: &str, look| format!("{text:?} {look:?}");
+                all.push(difference(place, told(was, looks[0]), told(must, looks[1])));
             }
         }
     }
@@ -52,13 +52,13 @@ pub(crate) fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
     all
 }
 
-/// The text, the columns and the style of a cell.
-fn cell(screen: &Screen, row: u16, col: u16) -> (String, u8, Style) {
-    let Some(cell) = screen.cell(row, col) else { return (String::new(), 0, Style::default()) };
-    let mut text = String::new();
-    screen.pool().push_text(cell, &mut text);
+/// The columns and the style of a cell, whose text takes the place of `text`.
+fn cell(screen: &Screen, row: u16, col: u16, text: &mut String) -> (u8, Style) {
+    text.clear();
+    let Some(cell) = screen.cell(row, col) else { return (0, Style::default()) };
+    screen.pool().push_text(cell, text);
     let columns = if cell.is_tail() { 0 } else { 1 + u8::from(cell.is_wide()) };
-    (text, columns, screen.cell_style(row, col))
+    (columns, screen.cell_style(row, col))
 }
 
 /// Row and column of a cursor that is shown.

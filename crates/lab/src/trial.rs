@@ -303,11 +303,17 @@ impl<'a> Trial<'a> {
     fn await_answer(&mut self) -> Result<(), Fault> {
         let end = self.session.world.now() + CONVERGE_MAX;
         let keys = self.session.client().client.endpoint().sent_num();
-        let mut known = None;
+        let (mut known, mut events, mut is_same) = (None, None, false);
         loop {
             let now = self.session.world.now();
             let view = self.session.client().client.view();
-            if differences(view.screen(), self.session.server().server.screen()).is_empty() {
+            // Screens change in turns only.
+            let so_far = self.session.world.totals().events;
+            if events.replace(so_far) != Some(so_far) {
+                let wanted = self.session.server().server.screen();
+                is_same = differences(view.screen(), wanted).is_empty();
+            }
+            if is_same {
                 let known = *known.get_or_insert(now + ECHO_ACK_WAIT);
                 if view.echo_ack() >= keys || now >= known {
                     return Ok(());

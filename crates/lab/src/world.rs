@@ -137,6 +137,8 @@ pub struct World<N> {
     stream_profile: StreamProfile,
     trace: Trace,
     totals: Totals,
+    /// What all machines write to, one after the other.
+    out: Outbox,
 }
 
 /// The counts of a world.
@@ -213,6 +215,7 @@ impl<N: Node> World<N> {
             stream_profile: StreamProfile::delay(Duration::ZERO),
             trace: Trace::new(),
             totals: Totals::default(),
+            out: Outbox::default(),
         }
     }
 
@@ -451,7 +454,7 @@ impl<N: Node> World<N> {
             return Ok(());
         }
         let sent_before = self.totals.sent;
-        let mut out = Outbox::default();
+        let mut out = std::mem::take(&mut self.out);
         for count in 0.. {
             let Some(transmit) = self.hosts[id.0].node.machine().poll_transmit(now, &mut out)
             else {
@@ -462,6 +465,7 @@ impl<N: Node> World<N> {
             }
             self.send(id, transmit, &out.datagram);
         }
+        self.out = out;
         if cause == Cause::Alarm && !is_for_users && self.totals.sent == sent_before {
             self.count_idle_turn(id)?;
         }

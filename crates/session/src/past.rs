@@ -226,8 +226,10 @@ impl Past {
             return last.ends;
         }
         let above = self.fields.told.checked_sub(1);
-        let above = above.and_then(|above| history.row_at(above, 0, &mut Pool::new()));
-        if above.is_some_and(|row| row.is_wrapped()) { LineEdge::Wrapped } else { LineEdge::Hard }
+        match above.and_then(|above| history.is_wrapped_at(above)) {
+            Some(true) => LineEdge::Wrapped,
+            _ => LineEdge::Hard,
+        }
     }
 
     /// Up to where one who has `base` was told what is still true.
@@ -306,10 +308,8 @@ impl ToldRow {
 /// The line at a position as a screen of these columns had it.
 fn told_row(history: &History, position: u64, above: LineEdge, cols: u16) -> Option<ToldRow> {
     let mut pool = Pool::new();
-    let mut row = history.row_at(position, 0, &mut pool)?;
-    if !row.is_wrapped() {
-        row = history.row_at(position, cols, &mut pool)?;
-    }
+    let cols = if history.is_wrapped_at(position)? { 0 } else { cols };
+    let row = history.row_at(position, cols, &mut pool)?;
     let (id, cols) = (row.id(), row.cells().len() as u16);
     let mut text = Vec::new();
     let mut ends = write_line(&row, above, &pool, &Dialect::ROVE, &mut text);

@@ -135,6 +135,13 @@ impl History {
         self.row(usize::try_from(index).ok()?, cols, pool)
     }
 
+    /// Whether the line at a position goes on in the next one.
+    pub fn is_wrapped_at(&self, position: u64) -> Option<bool> {
+        let index = usize::try_from(position.checked_sub(self.first())?).ok()?;
+        let (block, line) = self.locate(index)?;
+        block.head(block.lines[line].1).map(|head| pack::ending(head) != Ending::Hard)
+    }
+
     /// The number of a line, from 0 for the oldest.
     pub fn id(&self, index: usize) -> Option<LineId> {
         let (block, line) = self.locate(index)?;
