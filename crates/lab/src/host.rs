@@ -199,7 +199,7 @@ impl Host {
 
     /// Five seconds of pages, and five of a line at a time, in which what was missed can follow.
     fn page(&mut self, out: &mut Vec<u8>) {
-        let lines = if self.frames / 100 % 2 == 0 { self.rng.within(1, 60) } else { 1 };
+        let lines = if (self.frames / 100).is_multiple_of(2) { self.rng.within(1, 60) } else { 1 };
         for _ in 0..lines {
             let length = self.rng.below(u64::from(self.size.cols) * 2);
             let color = self.rng.below(256);

@@ -93,6 +93,8 @@ fn send(mut to: TcpStream, is_over: &AtomicBool) -> io::Result<()> {
         match to.write(octets.next()) {
             Ok(length) => octets.pass(length),
             Err(error) if is_pause(&error) => {}
+            // The other end may have seen first that it is over.
+            Err(_) if is_over.load(Ordering::Relaxed) => break,
             Err(error) => return Err(error),
         }
     }
@@ -116,6 +118,7 @@ fn sink(mut from: TcpStream, is_over: &AtomicBool, received: &AtomicU64) -> io::
                 received.fetch_add(length as u64, Ordering::Relaxed);
             }
             Err(error) if is_pause(&error) => {}
+            Err(_) if is_over.load(Ordering::Relaxed) => break,
             Err(error) => return Err(error),
         }
     }
