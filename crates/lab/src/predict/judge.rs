@@ -348,7 +348,7 @@ impl<'a> Judge<'a> {
         let mut mistakes = Vec::new();
         for claim in &self.claims {
             let stood = claim.until.since(claim.drawn.since);
-            if stood >= AT_ONCE && claim.drawn.text.trim() != "" && !self.was_right(claim) {
+            if stood >= AT_ONCE && !claim.drawn.text.is_empty() && !self.was_right(claim) {
                 let (key, at) = (claim.drawn.key, claim.at);
                 mistakes.push(Mistake { key, at, text: claim.drawn.text.clone(), stood });
             }
