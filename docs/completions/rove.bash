@@ -170,7 +170,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__attach)
-            opts="-a -n -v -q -4 -6 -p -l -i -J -F -o -t -h -V --view --take --fill --size --predict --predict-overwrite --obscure --no-init --init --history --no-clipboard --way --metered --no-install --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --view --take --fill --size --predict --predict-overwrite --obscure --no-init --init --history --no-clipboard --way --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -198,6 +198,26 @@ _rove() {
                     ;;
                 --way)
                     COMPREPLY=($(compgen -W "auto udp ssh" -- "${cur}"))
+                    return 0
+                    ;;
+                -L)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -R)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -D)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -W)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --give-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --udp-port)

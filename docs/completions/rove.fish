@@ -268,6 +268,11 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -l history -d 'How man
 complete -c rove -n "__fish_rove_using_subcommand attach" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
 ssh\t'ssh alone'"
+complete -c rove -n "__fish_rove_using_subcommand attach" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -295,6 +300,10 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -l metered -d 'Where o
 complete -c rove -n "__fish_rove_using_subcommand attach" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s q -d 'Tell only of failures; ssh is told too'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s g -d 'Let other machines connect to ports of -L and -D that name no address'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l public-remote -d 'Let -R listen on other addresses of the host than loopback'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s A -d 'Let programs on the host use your agent, to list keys and to sign'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s N -d 'Run nothing on the host: only forward'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l local -d 'Run the server on this machine, without ssh'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l native -d 'Refuse to fall back to mosh\'s protocol: the host must have a rove that speaks the native one'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l mosh-wire -d 'Speak mosh\'s protocol with a rove server too, as older ones do'

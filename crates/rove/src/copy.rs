@@ -10,6 +10,7 @@ pub(crate) mod transfer;
 pub(crate) mod client;
 pub(crate) mod disk;
 mod hashed;
+pub(crate) mod held;
 pub(crate) mod location;
 pub(crate) mod message;
 pub(crate) mod name;

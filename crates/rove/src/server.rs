@@ -135,9 +135,7 @@ fn serve(options: Options) -> io::Result<()> {
     let account = settled_account();
     // After the helpers: a manager may want to look at the process it is to move.
     let cores = os::process::harden()?;
-    let mut surroundings =
-        Surroundings::of(&options, &environment, account.as_ref(), locale::codeset);
-    place.iter().for_each(|place| surroundings.set_session(place.id));
+    let mut surroundings = surroundings(&options, &environment, account.as_ref(), place.as_ref());
     let mut agent = agent_socket(options.agent, &mut surroundings);
     let mut login = login::prepare(&options, &surroundings);
     // Whatever can fail does so before the client is told that there is a session.
@@ -164,13 +162,14 @@ fn serve(options: Options) -> io::Result<()> {
     if let Some(agent) = &mut agent {
         agent.own()?;
     }
-    let config = ServiceConfig { surroundings, cores, agent };
+    let config = ServiceConfig { surroundings: surroundings.clone(), cores, agent };
     let beside = StreamService::new(secret.streams(), config);
     let wire = within(|| secret.wire());
     let conn = secret.conn();
     drop(secret);
     let Some(pty) = pty else {
-        return headless::run(socket, headless::Job { size, limits, beside, stream }, wire);
+        let place = place.map(|place| (place, places));
+        return headless::run(socket, headless::Job { size, limits, beside, stream, place }, wire);
     };
     if let Some(account) = &account {
         records::take_back_lost(&account.name, &pty);
@@ -191,8 +190,23 @@ fn serve(options: Options) -> io::Result<()> {
         beside,
         stream,
         ssh_client: client_address(&environment),
+        surroundings,
     };
     shell::run(socket, job, wire)
+}
+
+/// What programs find around them. Those of a session with a screen learn which one it is.
+fn surroundings(
+    options: &Options,
+    environment: &Environment,
+    account: Option<&Account>,
+    place: Option<&Claim>,
+) -> Surroundings {
+    let mut surroundings = Surroundings::of(options, environment, account, locale::codeset);
+    if let Some(place) = place.filter(|_| options.purpose == Purpose::Shell) {
+        surroundings.set_session(place.id);
+    }
+    surroundings
 }
 
 /// The end of the process that was started: at once, or once ssh or the session has ended.
@@ -253,7 +267,8 @@ struct Refused;
 /// A place where the session can be found later. A session without one is better than none; its client is told.
 fn place(places: &Places, options: &Options) -> Result<Option<Claim>, Refused> {
     if options.purpose == Purpose::Streams {
-        return Ok(None);
+        // Whatever it holds it holds as ever.
+        return Ok(places.to_begin().and_then(|directory| directory.claim_helper()).ok());
     }
     let words = &options.session;
     let found = places.to_begin().and_then(|directory| directory.claim(words.name.as_ref()));

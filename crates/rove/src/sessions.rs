@@ -6,4 +6,5 @@ pub(crate) mod ask;
 pub(crate) mod directory;
 pub(crate) mod line;
 pub(crate) mod name;
+pub(crate) mod release;
 pub(crate) mod words;

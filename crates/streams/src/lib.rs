@@ -63,8 +63,13 @@ impl Streams {
 
     /// Whether the peer has been heard lately. Callers that would rather fail than wait ask this.
     pub fn is_heard(&self) -> bool {
+        self.is_heard_within(HEARD_LATELY)
+    }
+
+    /// Whether the peer has been heard in this span.
+    pub fn is_heard_within(&self, span: Duration) -> bool {
         let is_near = self.shared.wire.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        is_near || self.shared.heard().is_some_and(|heard| heard.elapsed() < HEARD_LATELY)
+        is_near || self.shared.heard().is_some_and(|heard| heard.elapsed() < span)
     }
 
     /// Waits until it is certain whether the peer is there: true when it is heard from now on, false when it

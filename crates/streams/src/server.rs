@@ -105,6 +105,11 @@ impl QuicInbox {
         self.shared.activity.mark_interactive();
     }
 
+    /// Whether nobody takes datagrams any more.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
     /// The session is over.
     pub fn close(&self) {
         self.shared.end(Ended::Closed);

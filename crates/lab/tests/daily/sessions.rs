@@ -17,12 +17,13 @@ use rove_term::Size;
 use crate::common::{rove_program, say};
 use crate::host::{Case, Host, LIMIT, Outcome, bounded, clean, output, run_cases, same, words};
 
-const CASES: [Case<Host>; 6] = [
+const CASES: [Case<Host>; 7] = [
     ("row-10", left_and_found_again),
     ("row-11", clients_that_are_killed),
     ("row-12", two_that_type_and_one_that_looks),
     ("row-13", taken_over),
     ("row-15", directories_of_others),
+    ("row-24", a_copy_whose_client_was_killed),
     ("names", names_and_lifetimes),
 ];
 
@@ -333,6 +334,33 @@ fn in_another_directory(host: &Host, why: &str) -> Outcome {
     second.send("exit\r");
     second.wait_exit(LIMIT).map_err(words).map(drop)
 }
+
+/// The server of a killed copy holds its part; the next copy need not wait until that notices by itself.
+fn a_copy_whose_client_was_killed(host: &Host) -> Outcome {
+    let big = host.near().join("big");
+    let octets: Vec<u8> =
+        (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(&big, &octets).map_err(words)?;
+    let part = host.home.join(".big.rove-part");
+    let mut killed = command(host, &["cp", "-l", "2000", "big", "here:"]);
+    let mut killed = killed.spawn().map_err(words)?;
+    let length = || fs::metadata(&part).ok().map(|part| part.len());
+    crate::host::until("some of the file", || length().filter(|length| *length > 200_000))?;
+    killed.kill().map_err(words)?;
+    killed.wait().map_err(words)?;
+    let clock = Clock::start();
+    let (is_well, said) = told(host, &["cp", "big", "here:"]);
+    let took = clock.elapsed();
+    say(&format!("a copy whose client was killed was whole {took:?} after that"));
+    let copied = fs::read(host.home.join("big")).map_err(words)?;
+    match is_well && copied == octets && took < LOCK_WAIT {
+        true => Ok(()),
+        false => Err(format!("{took:?}: {said}")),
+    }
+}
+
+/// A copy gives up a part that another holds after 30 s, and a server its silent client after 17 s.
+const LOCK_WAIT: Duration = Duration::from_secs(15);
 
 /// Names that are there are not given again, closing the window ends only what has no name, and `-A` comes back.
 fn names_and_lifetimes(host: &Host) -> Outcome {

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser, ValueHint};
 use rove_session::host::SizePolicy;
@@ -12,15 +11,15 @@ use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
 use crate::cli::environment::variable;
 use crate::cli::exec;
+use crate::cli::forward::ForwardArgs;
+use crate::cli::install::Asking;
 use crate::cli::login::{here, login};
 use crate::cli::order::Ordered;
-use crate::cli::shell::{settings, shell, status};
+use crate::cli::shell::{session, settings, shell};
 use crate::cli::target::Target;
 use crate::cli::words::{RoveArgs, STYLES, ServerArgs, SessionArgs, SshArgs, not_yet, print};
-use crate::client;
 use crate::failure::Failure;
 use crate::os::clock::Clock;
-use crate::runtime::{run, runtime};
 use crate::sessions::line::{Terms, size_policy};
 use crate::sessions::name::{Name, SessionId};
 use crate::ssh::{Login, Wires};
@@ -66,6 +65,9 @@ pub(crate) struct AttachArgs {
     #[command(flatten, next_help_heading = "Session")]
     session: SessionArgs,
 
+    #[command(flatten, next_help_heading = "Forwarding")]
+    forward: ForwardArgs,
+
     #[command(flatten, next_help_heading = "Server")]
     server: ServerArgs,
 
@@ -91,6 +93,10 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
         Ok(words) => words,
         Err(usage) => return Ok(print(&usage)),
     };
+    if words.forward.is_all() {
+        let next = "Leave it out, or forward without a session: rove -N HOST";
+        return Err(Failure::new("a session that is attached to has a screen", next));
+    }
     let trace = Trace::new(clock, words.session.tell.verbosity());
     let (own, mut login) = words.login()?;
     let settings = settings(&words.session, &own, &again, &trace)?;
@@ -105,11 +111,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     login.request.goal = Goal::Ask(question(target.as_ref(), &terms));
     // The session's keys are made for this client alone, which stock's wire has no room for.
     login.wires = Wires::Native;
-    run(runtime().thread_keep_alive(Duration::ZERO), async {
-        let found = login.start(&trace).await?;
-        let ended = client::run(clock, found, &settings, None, &login.host, &trace).await?;
-        status(&login, &ended, &trace)
-    })
+    session(clock, login, &settings, words.forward, Asking::Refused, &trace)
 }
 
 /// The words of `rove server` that ask for room in a session.

@@ -50,6 +50,18 @@ pub(super) fn shell(
 ) -> Result<ExitCode, Failure> {
     let (mut login, settings, forward, asking) = plan(words, goal, again, trace)?;
     login.meant = meant;
+    session(clock, login, &settings, forward, asking, trace)
+}
+
+/// Runs a session as planned.
+pub(super) fn session(
+    clock: Clock,
+    mut login: Login,
+    settings: &Settings,
+    forward: ForwardArgs,
+    asking: Asking,
+    trace: &Trace,
+) -> Result<ExitCode, Failure> {
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
@@ -69,7 +81,7 @@ pub(super) fn shell(
             true => None,
             false => forwarding(ready, &found, &login.host, trace)?,
         };
-        let ended = client::run(clock, found, &settings, beside, &login.host, trace).await?;
+        let ended = client::run(clock, found, settings, beside, &login.host, trace).await?;
         status(&login, &ended, trace)
     })
 }
@@ -110,7 +122,7 @@ fn forwarding(
 
 /// The exit status: the program's own if known, as with ssh. Says that the session was ended here, since
 /// nothing on the host did.
-pub(super) fn status(login: &Login, ended: &Ended, trace: &Trace) -> Result<ExitCode, Failure> {
+fn status(login: &Login, ended: &Ended, trace: &Trace) -> Result<ExitCode, Failure> {
     let host = &login.host;
     if let Some(said) = goes_on(login, ended) {
         trace.warn(format_args!("{said}"));

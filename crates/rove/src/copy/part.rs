@@ -11,12 +11,14 @@ use rustix::io::Errno;
 
 use crate::copy::disk::Disk;
 use crate::copy::hashed::Hashed;
+use crate::copy::held::{self, Held};
 use crate::copy::message::{MARKS_MAX, Mark, Times};
 use crate::copy::name::Name;
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::os::files::open_at;
 use crate::os::stat::{Stat, bits, fstat, permissions, statat};
+use crate::sessions::release::release;
 
 /// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
 /// the end of a file, need not start anew.
@@ -29,6 +31,9 @@ const BEGIN_BYTES: u64 = 4 << 20;
 /// tries.
 const LOCK_TRIES: u32 = 300;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often its holder is asked to let it go.
+const ASK_EACH: u32 = 5;
 
 /// A part that is open, locked and ours.
 #[derive(Debug)]
@@ -44,6 +49,8 @@ pub(super) struct Part {
     begun: u64,
     /// The state of the file when the lock was released.
     parked: Option<Seen>,
+    /// While it is locked.
+    held: Option<Held>,
 }
 
 /// The identity of a file, under any name.
@@ -205,7 +212,8 @@ impl Part {
         }
         let directory = Arc::clone(directory);
         let (name, parked) = (name.clone(), None);
-        Ok(Part { file, directory, name, at: offset, written: offset, begun: offset, parked })
+        let held = Some(Held::new(&stat));
+        Ok(Part { file, directory, name, at: offset, written: offset, begun: offset, parked, held })
     }
 
     /// Releases the lock while the sender is silent, so that another copy may continue the part meanwhile.
@@ -213,6 +221,7 @@ impl Part {
         if self.parked.is_none() {
             self.parked = Some(Seen::of(&fstat(&self.file)?));
             rustix::fs::flock(&self.file, FlockOperation::Unlock)?;
+            self.held = None;
         }
         Ok(())
     }
@@ -228,7 +237,10 @@ impl Part {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let named = statat(&self.directory, self.name.part(), flags);
         match named.is_ok_and(|named| Seen::of(&named) == seen) {
-            true => Ok(()),
+            true => {
+                self.held = Some(Held::new(&fstat(&self.file)?));
+                Ok(())
+            }
             false => Err(replaced()),
         }
     }
@@ -353,7 +365,7 @@ async fn open_locked(
     name: &[u8],
     owner: Option<(u32, u32)>,
 ) -> io::Result<(OwnedFd, Stat)> {
-    for _ in 0..LOCK_TRIES {
+    for tried in 0..LOCK_TRIES {
         let (file, is_new) = match disk.create(directory, name) {
             Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -384,6 +396,10 @@ async fn open_locked(
             }
         }
         if lock(&file)? == Lock::Held {
+            if tried % ASK_EACH == 0 && workers == Workers::Threads {
+                // Its client may be gone, which it is to look at.
+                release(held::number(&fstat(&file)?));
+            }
             workers.pause(LOCK_PAUSE).await;
             continue;
         }

@@ -4,11 +4,13 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rove_streams::{Channel, Streams};
 use tokio::io::AsyncWriteExt;
 
 use crate::copy::disk::Disk;
+use crate::copy::held;
 use crate::copy::message::Message;
 use crate::copy::order::Order;
 use crate::copy::receiver::Job;
@@ -19,9 +21,14 @@ use crate::copy::workers::Workers;
 use crate::os;
 use crate::os::process::umask;
 
+/// Silence of the client after which a part is let go that another copy waits for. Bulk and its acknowledgments come
+/// many times a second; who only waits for the network loses nothing, unless the other copy goes on.
+const WANTED_SILENCE: Duration = Duration::from_secs(1);
+
 /// Serves one copy until it is over, as its order says, and reports the result over the channel.
 pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {
-    let is_heard = || streams.is_heard();
+    let is_there = || !held::is_wanted() || streams.is_heard_within(WANTED_SILENCE);
+    let is_heard = || streams.is_heard() && is_there();
     let watch = Arc::new(Watch::default());
     match Order::decode(order) {
         Ok(Order::Send { recursive, limit, sources }) => {

@@ -55,12 +55,17 @@ pub(crate) struct Socket {
     /// Where the peer was last heard, and which of our addresses it wrote to.
     reached: Cell<Option<(SocketAddr, IpAddr)>>,
     inbox: RefCell<Inbox>,
-    /// The inbox for QUIC's datagrams.
-    lane: RefCell<Option<QuicInbox>>,
+    /// The inboxes for QUIC's datagrams, one for each client with streams. Each takes those that are sealed for it.
+    lanes: RefCell<Vec<QuicInbox>>,
+    /// Other clients may begin streams.
+    admits: Cell<bool>,
 }
 
 /// Set in the first octet of every QUIC datagram (`docs/streams.md` §5), and of none of the session's.
 const QUIC_BIT: u8 = 0x40;
+
+/// Set besides in those that may begin a connection (RFC 9000 §17.2).
+const LONG_HEADER_BIT: u8 = 0x80;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Family {
@@ -94,8 +99,8 @@ impl Socket {
         set_large(&socket, Large::Cut)?;
         let inbox = RefCell::new(Inbox::new());
         let reached = Cell::new(None);
-        let lane = RefCell::new(None);
-        Ok(Socket { socket, state, family, source, reached, inbox, lane })
+        let (lanes, admits) = (RefCell::default(), Cell::new(false));
+        Ok(Socket { socket, state, family, source, reached, inbox, lanes, admits })
     }
 
     /// Datagrams arrive whole or not at all from here on: the protocol probes how much the path takes
@@ -111,14 +116,25 @@ impl Socket {
         let port = self.socket.try_clone()?;
         // A single client's bulk may come at any rate, and what does not fit is lost.
         let _ = socket2::SockRef::from(&self.socket).set_recv_buffer_size(QUIC_BUFFER_BYTES);
-        *self.lane.borrow_mut() = Some(lane);
+        let mut lanes = self.lanes.borrow_mut();
+        lanes.retain(|lane| !lane.is_closed());
+        lanes.push(lane);
         Ok(port)
     }
 
     /// Passes on the last datagram, which came before there was an inbox.
     pub(crate) fn hand_on(&self, datagram: &[u8]) {
-        if let Some(lane) = &*self.lane.borrow() {
-            lane.pass(batch(&self.inbox.borrow().meta, datagram.to_vec()));
+        self.pass(&self.inbox.borrow().meta, datagram);
+    }
+
+    /// Whether datagrams that begin a connection are not passed on but returned: another client may want streams.
+    pub(crate) fn admit(&self, admits: bool) {
+        self.admits.set(admits);
+    }
+
+    fn pass(&self, meta: &RecvMeta, octets: &[u8]) {
+        for lane in &*self.lanes.borrow() {
+            lane.pass(batch(meta, octets.to_vec()));
         }
     }
 
@@ -137,14 +153,13 @@ impl Socket {
         loop {
             while let Some(datagram) = inbox.next() {
                 let from = canonical(inbox.meta.addr);
-                if is_quic(&inbox.bytes[datagram.clone()])
-                    && let Some(lane) = &*self.lane.borrow()
-                {
+                let first = inbox.bytes[datagram.start];
+                let begins = self.admits.get() && first & LONG_HEADER_BIT != 0;
+                if is_quic(&[first]) && !begins && !self.lanes.borrow().is_empty() {
                     // The kernel joins what one sender sent, and each of its ports speaks one protocol.
                     let end = inbox.unread.end;
                     inbox.unread.start = end;
-                    let octets = inbox.bytes[datagram.start..end].to_vec();
-                    lane.pass(batch(&inbox.meta, octets));
+                    self.pass(&inbox.meta, &inbox.bytes[datagram.start..end]);
                     return Ok(Some((0, Arrival { from: from.into(), congested: false })));
                 }
                 let len = datagram.len();

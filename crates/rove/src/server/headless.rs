@@ -13,6 +13,7 @@ use rove_ssp::{Config, Machine, Role, Session, Time, Timing, Wire};
 use rove_term::Size;
 use rustix::process::Signal;
 
+use crate::copy::held;
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Port, Turn};
@@ -20,8 +21,11 @@ use crate::net::udp::Socket;
 use crate::os;
 use crate::os::clock::Clock;
 use crate::os::signals::Signals;
+use crate::server::control::Control;
 use crate::server::limits::{GOODBYES, Limits, in_runtime, server_stream};
 use crate::server::streams::StreamService;
+use crate::sessions::directory::{Claim, Places};
+use crate::sessions::line::{Request, refusal};
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub(super) struct Job {
     pub beside: StreamService,
     /// The way over ssh.
     pub stream: Option<OwnedFd>,
+    /// Where it is asked for what it holds, and what that lies in.
+    pub place: Option<(Claim, Places)>,
 }
 
 /// How long a client may be silent. One that was killed says no goodbye; one that sleeps comes back.
@@ -42,7 +48,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
 pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     os::process::keep_freed_memory();
-    let Job { size, limits, beside, stream } = job;
+    let Job { size, limits, beside, stream, place } = job;
     let config = Config {
         role: Role::Server,
         wire,
@@ -62,6 +68,7 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
         let mut end = Headless {
             connection: Connection::new(clock.now(), config, patience),
             beside,
+            control: place.and_then(|(claim, places)| Control::new(claim, places).ok()),
             limits,
             signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1])?,
         };
@@ -73,11 +80,23 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
 struct Headless {
     connection: Connection<View, Input>,
     beside: StreamService,
+    control: Option<Control>,
     limits: Limits,
     signals: Signals,
 }
 
 impl Headless {
+    /// Answers this user's other processes.
+    fn answer_requests(&mut self, now: Time) {
+        while let Some((asker, request)) = self.control.as_mut().and_then(|it| it.take(now)) {
+            match request {
+                Request::Release(device, file) if held::want((device, file)) => asker.answer("OK"),
+                Request::Release(..) => asker.answer(&refusal("no such part is held here")),
+                _ => asker.answer(&refusal("there is no screen here")),
+            }
+        }
+    }
+
     /// When a client that stays silent is given up.
     fn gives_up(&self) -> Option<Time> {
         self.connection
@@ -93,10 +112,15 @@ impl End for Headless {
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.signals.gather(cx) { Poll::Ready(Ok(())) } else { Poll::Pending }
+        let mut ready = self.signals.gather(cx);
+        if let Some(control) = &mut self.control {
+            ready |= control.poll_ready(cx).is_ready();
+        }
+        if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     fn before(&mut self, turn: Turn) -> io::Result<()> {
+        self.answer_requests(turn.now);
         let heard = self.connection.endpoint().last_heard();
         let silence = heard.map(|heard| turn.now.since(heard));
         let came = self.signals.take();
@@ -142,6 +166,8 @@ impl End for Headless {
     }
 
     fn deadline(&self, _: Time) -> Option<Time> {
-        self.connection.poll_timeout().into_iter().chain(self.gives_up()).min()
+        let asker = self.control.as_ref().and_then(Control::deadline);
+        let due = [self.connection.poll_timeout(), self.gives_up(), asker];
+        due.into_iter().flatten().min()
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing in a turn waits: a program that does not read its input, or never stops writing, costs its own
 //! session nothing.
 
+mod besides;
 mod life;
 mod lifetime;
 mod orphan;
@@ -39,10 +40,11 @@ use crate::server::control::Control;
 use crate::server::input::PendingInput;
 use crate::server::limits::{GOODBYES, Limits, in_runtime, server_stream};
 use crate::server::line_poll::LinePoller;
-use crate::server::login::Login;
+use crate::server::login::{Login, Surroundings};
 use crate::server::options::Streams;
 use crate::server::output::ReadAhead;
 use crate::server::records::{Presence, Records};
+use crate::server::shell::besides::Besides;
 use crate::server::shell::lifetime::Lifetime;
 use crate::server::streams::StreamService;
 use crate::sessions::directory::{Claim, Places};
@@ -79,6 +81,8 @@ pub(super) struct Job {
     pub stream: Option<OwnedFd>,
     /// Where ssh has its client.
     pub ssh_client: Option<IpAddr>,
+    /// For the streams of other clients.
+    pub surroundings: Surroundings,
 }
 
 /// A session that outlives its clients.
@@ -133,7 +137,8 @@ struct Shell {
     limits: Limits,
     streams: Streams,
     cores: CoreLimit,
-    beside: StreamService,
+    /// The streams of each client.
+    besides: Besides,
     bound: SocketAddr,
     /// `None`: the session ends with its client.
     control: Option<Control>,
@@ -213,19 +218,11 @@ impl Shell {
             limits: job.limits,
             streams: job.streams,
             cores: job.cores,
-            beside: job.beside,
+            besides: Besides::new(job.surroundings, job.cores, job.beside),
             ssh_client: job.ssh_client,
             closing: false,
             ended: false,
         })
-    }
-
-    /// The client wants streams as well: from here on QUIC's datagrams go to them, this one first, if there
-    /// is one.
-    fn begin_beside(&mut self, port: &Socket, first: Option<&[u8]>) {
-        if let Err(error) = self.beside.begin(port, first) {
-            self.note(&format_args!("no streams: {error}"));
-        }
     }
 
     /// Takes a piece of the programs' output: at most 64 KiB, and as much as a turn can emulate. The rest
@@ -268,6 +265,9 @@ impl Shell {
     /// Handles the session's events. Returns whether there were any: then more may be due.
     fn handle_events(&mut self, now: Time, carrier: &Carrier) -> bool {
         let (mut news, mut contact) = (false, false);
+        if let Some(port) = carrier.port() {
+            self.besides.admit(port);
+        }
         while let Some(event) = self.session.poll_event() {
             news = true;
             match event {
@@ -288,8 +288,10 @@ impl Shell {
         // The size that comes with the first contact is in force before the program looks.
         if contact {
             self.start_program(now);
-            if let Some(port) = carrier.port().filter(|_| self.beside.has_agent()) {
-                self.begin_beside(port, None);
+            if let Some(port) = carrier.port()
+                && let Err(error) = self.besides.begin_agent(port)
+            {
+                self.note(&format_args!("no streams: {error}"));
             }
         }
         news
@@ -395,16 +397,20 @@ impl End for Shell {
     }
 
     fn heard(&mut self, _: Time, _: &Heard) {
-        self.beside.heard();
+        if let Some(viewer) = self.session.heard() {
+            self.besides.heard(viewer.id());
+        }
         if self.session.pending_input() > 0 {
-            self.beside.stir();
+            self.besides.stir();
         }
     }
 
     /// Streams begin only once the client is known: before that, anybody may ask.
     fn quic(&mut self, port: &Socket, datagram: &[u8]) -> io::Result<()> {
-        if self.session.peer().is_some() && self.beside.is_asked_for(datagram) {
-            self.begin_beside(port, Some(datagram));
+        if self.session.peer().is_some()
+            && let Err(error) = self.besides.quic(port, datagram)
+        {
+            self.note(&format_args!("no streams: {error}"));
         }
         Ok(())
     }

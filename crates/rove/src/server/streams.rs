@@ -57,6 +57,11 @@ impl StreamService {
         Ok(())
     }
 
+    /// Whether they have not begun.
+    pub(super) fn is_idle(&self) -> bool {
+        self.idle.is_some()
+    }
+
     /// Whether programs here are waiting for the client's agent, so that it begins as soon as there is a client.
     pub(super) fn has_agent(&self) -> bool {
         self.idle.as_ref().is_some_and(|(_, config)| config.agent.is_some())

@@ -46,9 +46,14 @@ pub(crate) fn is_alive(path: &Path) -> io::Result<bool> {
 /// # Errors
 /// The system's; `TimedOut` if the session stands still.
 pub(crate) fn ask(path: &Path, request: &Request) -> io::Result<String> {
+    ask_within(path, request, ANSWER_WAIT)
+}
+
+/// The same, within another time.
+pub(super) fn ask_within(path: &Path, request: &Request, wait: Duration) -> io::Result<String> {
     let mut session = connect(path)?;
     send(&mut session, request)?;
-    receive(&mut session, Clock::start(), ANSWER_WAIT)
+    receive(&mut session, Clock::start(), wait)
 }
 
 /// What all these sessions say of themselves. Those that say nothing in time are left out.

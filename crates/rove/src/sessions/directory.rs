@@ -4,7 +4,8 @@
 //! directory counts only if it is this user's own and nobody else can enter it (threats row 25). The
 //! names of files are the names of sessions, so that two that begin at once never get the same.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -29,6 +30,9 @@ pub(crate) const SESSIONS_MAX: usize = 64;
 
 /// Entries of a directory that are looked at. A session has one.
 const ENTRIES_MAX: usize = 1024;
+
+/// What the name of a socket ends in whose server has no screen.
+const HELPER: &str = "+streams";
 
 /// Directories made because another user has the usual one's name, as far as they are remembered.
 const OTHERS_MAX: usize = 16;
@@ -92,6 +96,13 @@ impl Places {
             base: absolute(base).unwrap_or_else(|| "/tmp".into()),
             record: state.map(|state| state.join("rove/sockets")),
         }
+    }
+
+    /// Those of this process.
+    pub(crate) fn here() -> Places {
+        let all: BTreeMap<OsString, OsString> = os::environment::environment().collect();
+        let value = |name: &str| all.get(OsStr::new(name)).cloned();
+        Places::of_user(value("ROVE_TMPDIR"), value("XDG_STATE_HOME"), value("HOME"))
     }
 
     fn usual(&self) -> PathBuf {
@@ -244,6 +255,38 @@ impl Directory {
         self.bind(id, name).map_err(system)
     }
 
+    /// Takes a place for a server without a screen, which is asked for what it holds.
+    pub(crate) fn claim_helper(&self) -> Result<Claim, Denied> {
+        let system = |error| Denied::System(self.path.clone(), error);
+        let _lock = self.lock();
+        if self.helpers().len() >= SESSIONS_MAX {
+            return Err(Denied::Full);
+        }
+        let random = os::random::<4>().map_err(system)?;
+        let id = SessionId::new(u32::from_ne_bytes(*random));
+        self.bind_at(id, Name::number(0), &format!("{id}{HELPER}")).map_err(system)
+    }
+
+    /// Where servers without a screen are asked.
+    pub(crate) fn helpers(&self) -> Vec<PathBuf> {
+        let found = fs::read_dir(&self.path).into_iter().flatten().flatten().take(ENTRIES_MAX);
+        let paths = found.map(|file| file.path());
+        let is_helper = |path: &PathBuf| {
+            let name = path.file_name().and_then(OsStr::to_str);
+            name.and_then(|name| SessionId::parse(name.strip_suffix(HELPER)?)).is_some()
+        };
+        let is_there = |path: &PathBuf| match is_alive(path) {
+            Ok(is_alive) => {
+                if !is_alive {
+                    let _ = rustix::fs::unlink(path);
+                }
+                is_alive
+            }
+            Err(_) => false,
+        };
+        paths.filter(is_helper).filter(is_there).collect()
+    }
+
     /// Takes the place of a session again whose file is gone.
     pub(crate) fn claim_again(&self, id: SessionId, name: &Name) -> Result<Claim, Denied> {
         let _lock = self.lock();
@@ -256,7 +299,12 @@ impl Directory {
     }
 
     fn bind(&self, id: SessionId, name: Name) -> io::Result<Claim> {
-        let path = self.path.join(format!("{id}.{name}"));
+        let file = format!("{id}.{name}");
+        self.bind_at(id, name, &file)
+    }
+
+    fn bind_at(&self, id: SessionId, name: Name, file: &str) -> io::Result<Claim> {
+        let path = self.path.join(file);
         let hidden = self.path.join(format!(".{id}"));
         let listener = bind_unix(&hidden)?;
         let file = SocketFile::of(&hidden)?;
@@ -342,6 +390,20 @@ mod tests {
         drop(listener);
         assert_eq!(names(&directory), ["2"]);
         drop(second);
+        assert_eq!(fs::read_dir(&directory.path).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn servers_without_a_screen_are_no_sessions() {
+        let scene = Scene::new("helpers");
+        let directory = scene.places.to_begin().unwrap();
+        let helper = directory.claim_helper().unwrap();
+        assert!(directory.entries().is_empty());
+        assert_eq!(directory.helpers(), std::slice::from_ref(&helper.file.path));
+        let Claim { listener, file, .. } = helper;
+        file.leave();
+        drop(listener);
+        assert!(directory.helpers().is_empty());
         assert_eq!(fs::read_dir(&directory.path).unwrap().count(), 0);
     }
 

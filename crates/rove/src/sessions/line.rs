@@ -27,6 +27,8 @@ pub enum Request {
     Attach(Attach),
     /// Its end.
     Kill,
+    /// A part of a copy, by the device and the number of the file: it is let go if the copy's client is silent.
+    Release(u64, u64),
 }
 
 /// A client that wants to join.
@@ -76,6 +78,7 @@ impl Request {
         let request = match (what, version) {
             (Some("LIST"), Some(VERSION)) => Request::List,
             (Some("KILL"), Some(VERSION)) => Request::Kill,
+            (Some("RELEASE"), Some(VERSION)) => read_part(&mut words).ok_or(Unknown)?,
             (Some("ATTACH"), Some(VERSION)) => {
                 return Attach::read(&mut words).map(Request::Attach).ok_or(Unknown);
             }
@@ -91,6 +94,7 @@ impl fmt::Display for Request {
         match self {
             Request::List => write!(f, "LIST {VERSION}"),
             Request::Kill => write!(f, "KILL {VERSION}"),
+            Request::Release(device, file) => write!(f, "RELEASE {VERSION} part {device}:{file}"),
             Request::Attach(Attach { nonce, key, from, terms }) => {
                 write!(f, "ATTACH {VERSION} {nonce} {key}")?;
                 from.map_or(Ok(()), |from| write!(f, " from={from}"))?;
@@ -98,6 +102,13 @@ impl fmt::Display for Request {
             }
         }
     }
+}
+
+/// Reads what is to be let go.
+fn read_part<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Request> {
+    words.next().filter(|what| *what == "part")?;
+    let (device, file) = words.next()?.split_once(':')?;
+    Some(Request::Release(number(device)?, number(file)?))
 }
 
 impl Attach {
@@ -352,6 +363,7 @@ mod tests {
         for line in [
             "LIST 1".to_owned(),
             "KILL 1".to_owned(),
+            "RELEASE 1 part 2049:77".to_owned(),
             attach.clone(),
             format!("{attach}{all}"),
             format!("{attach} size=latest"),
@@ -369,6 +381,10 @@ mod tests {
             "LIST 1 x",
             "list 1",
             "KILL 1 x",
+            "RELEASE 1",
+            "RELEASE 1 lock 1:2",
+            "RELEASE 1 part 1",
+            "RELEASE 1 part 1:2 x",
             "ATTACH 1",
             "ATTACH 1 x y",
             &format!("ATTACH 1 {NONCE}"),

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use rove_session::Viewer;
 use rove_session::server::PRESENT_FOR;
+use rove_session::{Viewer, ViewerId};
 use rove_ssp::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -40,6 +40,8 @@ impl Shell {
         let clients = self.session.viewers().filter(heard).count();
         if clients < self.life.clients {
             self.life.left = Some(now);
+            let there: Vec<ViewerId> = self.session.viewers().map(Viewer::id).collect();
+            self.besides.keep(|client| there.contains(&client));
         }
         self.life.clients = clients;
     }

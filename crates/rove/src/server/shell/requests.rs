@@ -48,6 +48,8 @@ impl Shell {
                 Ok(line) => asker.answer(line.trim_end()),
                 Err(why) => asker.answer(&refusal(why)),
             },
+            // A session with a screen copies nothing.
+            Request::Release(..) => asker.answer(&refusal("no such part is held here")),
             Request::Kill => {
                 self.note(&"told to end by its user");
                 self.kill(now);
@@ -141,6 +143,7 @@ impl Shell {
         let is_there = |id| self.session.viewers().map(Viewer::id).any(|viewer| viewer == id);
         self.conns.retain(|(id, _)| is_there(*id));
         self.conns.extend(secret.conn().map(|conn| (id, conn)));
+        self.besides.add(id, secret.streams());
         let greeting = Greeting::Native { nonce: nonce.clone(), key: *key };
         self.note(&"another client may come");
         Ok(announcement(&greeting, self.bound, &secret, false).to_string())
