@@ -16,6 +16,8 @@ pub enum Rare {
     TerminalAnswer,
     /// A machine slept.
     Sleep,
+    /// A client's machine slept for minutes.
+    LongSleep,
     /// A link was cut in one direction only.
     OneWayOutage,
     /// A policer or a full queue dropped a datagram.
@@ -92,11 +94,12 @@ pub enum Rare {
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 40] = [
+    pub const ALL: [Rare; 41] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
         Rare::Sleep,
+        Rare::LongSleep,
         Rare::OneWayOutage,
         Rare::QueueDrop,
         Rare::Hold,

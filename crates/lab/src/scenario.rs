@@ -22,6 +22,7 @@ use crate::person::Errands;
 use crate::rng::{Chance, Rng};
 use crate::session::{Addresses, Branches, Usage};
 use crate::shell::Termios;
+use crate::trial::Absence;
 use crate::tty::Answers;
 use crate::ways::Ways;
 use crate::world::Notice;
@@ -47,6 +48,8 @@ pub struct Scenario {
     pub(crate) ending: Ending,
     /// A stream beside UDP, between two roves on the native wire.
     pub(crate) ways: Option<Ways>,
+    /// When nobody is there, behind all that.
+    pub(crate) absence: Absence,
 }
 
 /// The end that closes the session.
@@ -74,7 +77,7 @@ impl fmt::Display for Scenario {
         write!(
             out,
             "{:?}, sent as {}, {} roams, {} + {} sleeps, server moves {:?}, severed {:?}, {:?}, \
-             {:?}, {:?}, up {:?}, down {:?}, {:?}",
+             {:?}, {:?}, up {:?}, down {:?}, {:?}, {:?}",
             self.kind,
             self.sender.name,
             self.roams.len(),
@@ -87,7 +90,8 @@ impl fmt::Display for Scenario {
             self.usage,
             self.up,
             self.down,
-            self.ways
+            self.ways,
+            self.absence
         )
     }
 }
@@ -133,6 +137,7 @@ impl Scenario {
         let ways = has_stream.then(|| Ways::of(&mut beside, up.delay, &up.outages, BUSY));
         Scenario {
             ways,
+            absence: Absence::of(&mut Rng::new(seed ^ AWAY)),
             seed: rng.next_u64(),
             kind: rng.pick(&Kind::ALL),
             size: rng.pick(&[Size::DEFAULT, Size::clamped(40, 132), Size::clamped(10, 30)]),
@@ -321,6 +326,9 @@ pub(crate) const CALM: Time = Time::from_millis(5_000);
 
 /// Makes the stream of chances that only sessions with a stream use.
 const BESIDE: u64 = 0x6265_7369_6465;
+
+/// The same for when nobody is there.
+const AWAY: u64 = 0x6177_6179;
 
 /// Killed processes die in one of their first turns, of which a busy session has 100 in a second.
 const DEATH_TURN_MAX: u64 = 6_000;

@@ -1,5 +1,6 @@
 //! Runs a [`Scenario`]: lets its session go through the hostile network, heals that, and checks what must be true then.
 
+mod absence;
 mod ways;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::link::{Loss, Profile};
 use crate::rng::Chance;
 use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
 use crate::session::{Plan, Session, Typing};
+pub(crate) use crate::trial::absence::Absence;
 use crate::world::{Fault, Notice};
 
 /// The result of a session.
@@ -24,6 +26,8 @@ use crate::world::{Fault, Notice};
 pub struct Outcome {
     /// Simulated time.
     pub simulated: Duration,
+    /// Of that, how long nobody was there.
+    pub away: Duration,
     /// Keys typed, and delivered once and in order.
     pub keys: u64,
     /// Frames the program wrote.
@@ -45,8 +49,8 @@ pub struct Outcome {
 }
 
 impl Scenario {
-    /// Runs it: [`BUSY`] of typing and writing, then the link heals, all that is under way must arrive, wrong guesses
-    /// must go, and the session ends. Where a process was killed, the other one must bear it.
+    /// Runs it: [`BUSY`] of typing and writing, then the link heals, all that is under way must arrive, nobody is there
+    /// for minutes, wrong guesses must go, and the session ends. Where a process was killed, the other one must bear it.
     ///
     /// # Errors
     /// The first thing that must not happen.
@@ -60,6 +64,7 @@ struct Trial<'a> {
     scenario: &'a Scenario,
     session: Session,
     counters: Counters,
+    away: Duration,
 }
 
 impl<'a> Trial<'a> {
@@ -75,7 +80,8 @@ impl<'a> Trial<'a> {
             path: Profile::delay(scenario.up.delay),
             usage: scenario.usage,
         });
-        let mut trial = Trial { scenario, session, counters: Counters::default() };
+        let mut trial =
+            Trial { scenario, session, counters: Counters::default(), away: Duration::ZERO };
         trial.open_stream();
         trial
     }
@@ -101,6 +107,8 @@ impl<'a> Trial<'a> {
             world.spare(*client_id);
             world.spare(*server_id);
             self.heal()?;
+            self.converge()?;
+            self.be_away()?;
             self.converge()?;
             self.contradict()?;
             self.converge()?;
@@ -452,6 +460,7 @@ impl<'a> Trial<'a> {
         let totals = self.session.world.totals();
         Outcome {
             simulated: self.session.world.now().since(Time::ZERO),
+            away: self.away,
             keys: self.session.client().user.keys(),
             frames: self.session.server().host.frames(),
             paints: self.session.client().paints,

@@ -1,0 +1,68 @@
+//! A long absence in a trial: for minutes nobody types and the program writes nothing, with the laptop open or closed.
+
+use std::time::Duration;
+
+use super::{MINUTE, Trial};
+use crate::counters::Rare;
+use crate::rng::{Chance, Rng};
+use crate::world::{Fault, Notice};
+
+/// When nobody is there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Absence {
+    pub span: Duration,
+    pub lid: Lid,
+}
+
+/// What becomes of the client's machine meanwhile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Lid {
+    /// It stays on.
+    Open,
+    /// It sleeps.
+    Closed,
+    /// It sleeps, and wakes in another network.
+    ClosedAndMoved,
+}
+
+impl Absence {
+    /// One by chance.
+    pub(crate) fn of(rng: &mut Rng) -> Absence {
+        let lid = match rng.happens(Chance::percent(50)) {
+            true => Lid::Open,
+            false => rng.pick(&[Lid::Closed, Lid::ClosedAndMoved]),
+        };
+        Absence { span: rng.span_within(MINUTE, 5 * MINUTE), lid }
+    }
+}
+
+impl Trial<'_> {
+    /// Lets it pass. Neither end says much meanwhile.
+    pub(super) fn be_away(&mut self) -> Result<(), Fault> {
+        let Absence { span, lid } = self.scenario.absence;
+        let (world, client_id) = (&mut self.session.world, self.session.client_id);
+        let start = world.now();
+        let before = world.totals().sent;
+        if lid != Lid::Open {
+            world.suspend_at(start, client_id, span);
+            self.counters.count(Rare::LongSleep, 1);
+        }
+        if lid == Lid::ClosedAndMoved {
+            world.move_at(start + span / 2, client_id, Notice::None);
+        }
+        world.run_until(start + span)?;
+        self.away = span;
+        let sent = world.totals().sent - before;
+        let minutes = span.as_secs().div_ceil(MINUTE.as_secs());
+        match sent > DATAGRAMS_MAX * minutes {
+            true => {
+                self.fault(format!("{sent} datagrams in {minutes} minutes with nothing to say"))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+/// Datagrams of both ends in a minute in which nothing happens: a beat every three seconds and its answer, and what
+/// searches the path or tries UDP.
+const DATAGRAMS_MAX: u64 = 120;
