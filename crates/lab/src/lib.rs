@@ -5,6 +5,7 @@
 
 #![warn(unreachable_pub)]
 
+mod absence;
 mod address;
 mod attacker;
 mod bench;

@@ -12,6 +12,7 @@ use rove_session::predict::{Display, Editing, Settings};
 use rove_ssp::Time;
 use rove_term::Size;
 
+use crate::absence::Absence;
 use crate::address::Family;
 use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
@@ -22,7 +23,6 @@ use crate::person::Errands;
 use crate::rng::{Chance, Rng};
 use crate::session::{Addresses, Branches, Usage};
 use crate::shell::Termios;
-use crate::trial::Absence;
 use crate::tty::Answers;
 use crate::ways::Ways;
 use crate::world::Notice;

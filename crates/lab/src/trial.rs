@@ -18,7 +18,6 @@ use crate::link::{Loss, Profile};
 use crate::rng::Chance;
 use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
 use crate::session::{Plan, Session, Typing};
-pub(crate) use crate::trial::absence::Absence;
 use crate::world::{Fault, Notice};
 
 /// The result of a session.

@@ -1,40 +1,9 @@
 //! A long absence in a trial: for minutes nobody types and the program writes nothing, with the laptop open or closed.
 
-use std::time::Duration;
-
 use super::{MINUTE, Trial};
+use crate::absence::{Absence, Lid};
 use crate::counters::Rare;
-use crate::rng::{Chance, Rng};
 use crate::world::{Fault, Notice};
-
-/// When nobody is there.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Absence {
-    pub span: Duration,
-    pub lid: Lid,
-}
-
-/// What becomes of the client's machine meanwhile.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Lid {
-    /// It stays on.
-    Open,
-    /// It sleeps.
-    Closed,
-    /// It sleeps, and wakes in another network.
-    ClosedAndMoved,
-}
-
-impl Absence {
-    /// One by chance.
-    pub(crate) fn of(rng: &mut Rng) -> Absence {
-        let lid = match rng.happens(Chance::percent(50)) {
-            true => Lid::Open,
-            false => rng.pick(&[Lid::Closed, Lid::ClosedAndMoved]),
-        };
-        Absence { span: rng.span_within(MINUTE, 5 * MINUTE), lid }
-    }
-}
 
 impl Trial<'_> {
     /// Lets it pass. Neither end says much meanwhile.
