@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite obscure= no-init init history= no-clipboard way= metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
+    string join \n predict= a n predict-overwrite obscure= obscure-slot= no-init init history= no-clipboard way= metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -28,8 +28,10 @@ complete -c rove -n "__fish_rove_needs_command" -l predict -d 'When to show what
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, motions of the cursor at once'"
-complete -c rove -n "__fish_rove_needs_command" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
+complete -c rove -n "__fish_rove_needs_command" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), of all (always; --obscure alone is that), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
+always\t'The same, and all other keys go in slots'
 never\t'Each key goes at once'"
+complete -c rove -n "__fish_rove_needs_command" -l obscure-slot -d 'With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with --metered 100]' -r
 complete -c rove -n "__fish_rove_needs_command" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
 complete -c rove -n "__fish_rove_needs_command" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
@@ -262,8 +264,10 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -l predict -d 'When to
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, motions of the cursor at once'"
-complete -c rove -n "__fish_rove_using_subcommand attach" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), of all (always; --obscure alone is that), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
+always\t'The same, and all other keys go in slots'
 never\t'Each key goes at once'"
+complete -c rove -n "__fish_rove_using_subcommand attach" -l obscure-slot -d 'With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with --metered 100]' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
@@ -317,8 +321,10 @@ complete -c rove -n "__fish_rove_using_subcommand new" -l predict -d 'When to sh
 always\t'On all links'
 never\t'Not at all'
 experimental\t'On all links, motions of the cursor at once'"
-complete -c rove -n "__fish_rove_using_subcommand new" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
+complete -c rove -n "__fish_rove_using_subcommand new" -l obscure -d 'Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo (secrets, the default), of all (always; --obscure alone is that), or of none (never)' -r -f -a "secrets\t'The keys of a line that does not echo go with its Enter'
+always\t'The same, and all other keys go in slots'
 never\t'Each key goes at once'"
+complete -c rove -n "__fish_rove_using_subcommand new" -l obscure-slot -d 'With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with --metered 100]' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'

@@ -9,11 +9,14 @@ mod way;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rove_session::client::{Config, Exit, Obscure, TtyScreen};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer, SessionInfo};
-use rove_ssp::{MoshWire, NativeWire, Role, Session as _, StreamId, Time, Timing, Wire};
+use rove_ssp::{
+    MoshWire, NativeWire, Role, Session as _, SlotTiming, StreamId, Time, Timing, Wire,
+};
 use rove_term::{Dialect, Size};
 use rustix::process::Signal;
 
@@ -56,8 +59,10 @@ pub struct Settings {
     pub title_prefix: &'static str,
     /// Which guesses local echo shows, and when.
     pub guesses: Guesses,
-    /// What a listener is kept from learning of typed keys.
-    pub obscure: Obscure,
+    /// What a listener is kept from learning of typed keys, if anything was said of it.
+    pub obscure: Option<Obscure>,
+    /// How long slots are, if that was said.
+    pub obscure_slot: Option<Duration>,
     /// How many missed lines the terminal's history is to get at most.
     pub history: u64,
     /// The price of datagrams.
@@ -172,7 +177,7 @@ fn machine(
     drop(secret);
     let config = Config {
         wire,
-        timing: timing(peer, settings.tariff),
+        timing: Timing { slots: slots(settings), ..timing(peer, settings.tariff) },
         server,
         peer,
         size,
@@ -181,7 +186,7 @@ fn machine(
         escape: settings.escape,
         name: settings.name,
         title_prefix: settings.title_prefix.to_owned(),
-        obscure: settings.obscure,
+        obscure: settings.obscure.unwrap_or_default(),
         history_lines: settings.history,
         seed: u64::from_ne_bytes(*os::random()?),
     };
@@ -200,6 +205,19 @@ fn timing(peer: Peer, tariff: CostProfile) -> Timing {
         Peer::Rove => tariff.timing(),
         Peer::Stock => Timing::ROVE_TO_STOCK,
     }
+}
+
+/// The slots in which keys go, if the user wants that.
+fn slots(settings: &Settings) -> Option<SlotTiming> {
+    let usual = match settings.tariff {
+        CostProfile::Flat => SlotTiming::ROVE,
+        CostProfile::Metered => SlotTiming::METERED,
+    };
+    let slots = match settings.obscure_slot {
+        Some(slot) => usual.with_slot(slot),
+        None => usual,
+    };
+    (settings.obscure == Some(Obscure::Always)).then_some(slots)
 }
 
 #[cfg(test)]

@@ -176,6 +176,11 @@ impl Login {
         self.report.get_or_init(ask).await.as_deref()
     }
 
+    /// The interval at which ssh's configuration hides typing, if it names one.
+    pub(crate) async fn obscure_interval(&self) -> Option<Duration> {
+        report::obscure_interval(self.config().await.unwrap_or_default())
+    }
+
     /// Becomes `ssh -G`; returns only on failure.
     pub fn print_config(&self) -> Failure {
         match self.config_command() {

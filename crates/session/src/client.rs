@@ -72,6 +72,8 @@ pub struct Client {
     typed: u64,
     obscure: Obscure,
     held_line: HeldLine,
+    /// It was found out whether the server can do what was asked for.
+    told_of_obscuring: bool,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
     bar: StatusBar,
@@ -127,6 +129,7 @@ impl Client {
             typed: 0,
             obscure: config.obscure,
             held_line: HeldLine::new(),
+            told_of_obscuring: false,
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
             gauge: Gauge::new(now),
@@ -432,6 +435,7 @@ impl Client {
                 connection::Event::NewRemote(_) => {
                     self.bar.heard(now);
                     self.look_at_line(now);
+                    self.check_obscuring(now);
                     let session = self.connection.endpoint().remote().session();
                     if let Some(text) = self.others.news(session) {
                         self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));

@@ -96,6 +96,18 @@ impl<L: State, R: State> Connection<L, R> {
         }
     }
 
+    /// Somebody types, or has typed a key that is kept: see [`Endpoint::typed`].
+    pub fn typed(&mut self, now: Time) {
+        if self.is_open() {
+            self.endpoint.typed(now);
+        }
+    }
+
+    /// The typed keys are longer than a slot carries: see [`Endpoint::pasted`].
+    pub fn pasted(&mut self) {
+        self.endpoint.pasted();
+    }
+
     /// Ends the session: the local object as it is now goes to the peer as the last. A second call does not
     /// wait for the peer's answer.
     pub fn close(&mut self, now: Time, cause: Cause) {

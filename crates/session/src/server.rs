@@ -249,6 +249,11 @@ impl Server {
         self.host.handle_line(line);
     }
 
+    /// Whether some client sends in slots at present, so that nobody is to see when it types.
+    pub fn is_in_run(&self, now: Time) -> bool {
+        self.viewers().any(|viewer| viewer.endpoint().is_in_run(now))
+    }
+
     /// Whether [`handle_line`](Self::handle_line) is of use: some client can be told.
     pub fn reports_line(&self) -> bool {
         self.viewers().any(Viewer::reports_line)

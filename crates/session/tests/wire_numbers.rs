@@ -27,6 +27,7 @@ const NUMBERS: [Numbers; 5] = [
             ("CHALLENGE", "1", "| 1 | 8 | a question"),
             ("RESPONSE", "2", "| 2 | 8 | the answer"),
             ("ANNOUNCE", "3", "| 3 | 5 or more | what the sender could speak"),
+            ("SLOT", "4", "| 4 | 4 | a slot"),
         ],
     },
     Numbers {
@@ -47,7 +48,10 @@ const NUMBERS: [Numbers; 5] = [
     Numbers {
         file: "ssp/src/wire.rs",
         kind: "u32",
-        all: &[("PARITY", "1 << 0", "bit 0, the lowest of the big-endian word, is parity")],
+        all: &[
+            ("PARITY", "1 << 0", "bit 0, the lowest of the big-endian word, is parity"),
+            ("SLOTS", "1 << 2", "bit 2 says that slots are answered"),
+        ],
     },
     Numbers {
         file: "session/src/messages/fields.rs",

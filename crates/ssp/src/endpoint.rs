@@ -5,6 +5,7 @@ mod chosen;
 mod outgoing;
 mod reports;
 mod session;
+mod slots;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -27,11 +28,15 @@ use crate::reject::Reject;
 use crate::sender::Sender;
 use crate::sender::acks::Fragmented;
 use crate::sender::transfer::Transfer;
+use crate::slots::{Grid, Runs};
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{PathStats, Stats, Usage};
 use crate::time::Time;
 use crate::timing::Timing;
 use crate::wire::{Exhausted, Flags, Role, Wire};
+
+/// Sets the grid's randomness apart from the chaff's.
+const GRID_SEED: u64 = 0x5107_5107_5107_5107;
 
 /// What an [`Endpoint`] starts from.
 pub struct Config<L, R> {
@@ -138,6 +143,8 @@ pub struct Endpoint<L: State, R: State> {
     applying: Option<Applying>,
     stats: Stats,
     buggify: Buggify,
+    role: Role,
+    runs: Runs,
 }
 
 impl<L: State, R: State> Endpoint<L, R> {
@@ -153,6 +160,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(timing.sent_states_max >= 2, "the base and the newest state are kept");
         assert!(timing.received_states_max >= 2, "the base and the newest state are kept");
         assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
+        let slots = timing.slots.clone().filter(|_| role == Role::Client);
+        let grid = slots.map(|slots| Grid::new(slots, seed ^ GRID_SEED));
+        let runs = Runs { grid, ..Runs::default() };
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
             log: SentLog::default(),
@@ -172,6 +182,8 @@ impl<L: State, R: State> Endpoint<L, R> {
             applying: None,
             stats: Stats::default(),
             buggify: Buggify::default(),
+            role,
+            runs,
         }
     }
 
@@ -325,6 +337,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         if self.over {
             return Err(Reject::Ended);
         }
+        let octets = datagram.len();
         let opened = self.path.receive(now, arrival, datagram, &self.timing, &mut self.stats);
         self.heed_switch();
         let opened = opened?;
@@ -339,6 +352,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         // that was read already, and its delay would count as jitter.
         if freshness == Freshness::Newest {
             self.path.congestion.on_datagram(now, &self.path.rtt);
+            self.on_control(now, &header.control, octets);
             let feedback = header.report.as_ref().map(|report| self.on_report(now, report));
             // The peer's loss stands in for ours where no report says how much of ours is lost.
             // Of what comes by a stream nothing is lost.
@@ -388,6 +402,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             log.on_state_acked(message.ack, &mut |outcome| path.on_outcome(now, outcome));
             path.congestion.adapt(now, &path.rtt);
         }
+        self.end_paste();
         let acked = self.sender.acked();
         // The peer holds the state, so nobody waits for its fragments any more.
         self.repairs.take_if(|transfer| transfer.new_num() <= acked);
@@ -521,6 +536,11 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         if self.over {
             return None;
         }
+        self.runs.answers.advance(now);
+        if self.is_in_run(now) {
+            return self.poll_run(now, out);
+        }
+        self.sender.set_run(false);
         let due = self.go_on(now).or_else(|| self.begin(now, &mut out.deflater));
         if let Some((transfer, part)) = due {
             let sent = self.emit(now, transfer, part, out);
@@ -536,6 +556,9 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
     fn poll_timeout(&self) -> Option<Time> {
         if self.over {
             return None;
+        }
+        if self.is_on_by_timers() {
+            return self.run_wake();
         }
         let probe = self.path.probe().map(|(at, _)| at);
         // While a transfer is under way the sender is not asked, so its deadlines would wake us in

@@ -78,6 +78,7 @@ mod recovery;
 mod reject;
 mod rng;
 mod sender;
+mod slots;
 pub mod state;
 mod stats;
 mod time;
@@ -96,6 +97,7 @@ pub use outbox::Outbox;
 pub use recovery::rtt::RttEstimator;
 pub use reject::Reject;
 pub use rng::Rng;
+pub use slots::{SLOT_MAX, SLOT_MIN, SlotTiming};
 pub use state::{Applied, BadDiff, State, StateNum};
 pub use stats::{DirectionStats, PathStats, Rejected, Stats, Traffic, Usage};
 pub use time::{Stamp, Time};
@@ -109,5 +111,5 @@ pub use wire::native::{
     ConnId, Context, KeyPair, NativeWire, PublicKeyOctets, SessionSecrets, WeakKey,
 };
 pub use wire::{
-    Announce, Control, Envelope, Exhausted, Flags, Header, Report, Role, Seq, Stamps, Wire,
+    Announce, Control, Envelope, Exhausted, Flags, Header, Report, Role, Seq, Slot, Stamps, Wire,
 };

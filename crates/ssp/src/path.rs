@@ -29,7 +29,9 @@ use crate::reject::Reject;
 use crate::stats::{DirectionStats, PathStats, Stats};
 use crate::time::{Stamp, Time};
 use crate::timing::Timing;
-use crate::wire::{Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Stamps, Wire};
+use crate::wire::{
+    Announce, Control, Envelope, Exhausted, Flags, Header, Role, Seq, Slot, Stamps, Wire,
+};
 
 /// What carries datagrams to the peer and back.
 pub(crate) struct Path {
@@ -74,6 +76,8 @@ pub(crate) struct Path {
     padded: u32,
     /// Extensions that the peer has announced.
     peer_features: u32,
+    /// This end answers slots.
+    answers_slots: bool,
     /// Our newest datagram that the peer has reported, and when it did: it hears us at this port.
     reported: Seq,
     answered: Time,
@@ -95,7 +99,10 @@ enum LocalPort {
 const FIRST_BYTES: usize = 1200;
 
 /// What this version could speak beside what it speaks.
-const ANNOUNCE: Announce = Announce { version_max: 0, features: Announce::PARITY };
+fn announce(answers_slots: bool) -> Announce {
+    let answers = if answers_slots { Announce::SLOTS } else { 0 };
+    Announce { version_max: 0, features: Announce::PARITY | answers }
+}
 
 /// Long datagrams without an answer after which every other one is short: perhaps the path swallows long
 /// ones.
@@ -113,6 +120,8 @@ pub(crate) struct Sending<'a> {
     /// The datagram carries nothing and is so long: it tries what the path takes.
     pub probe: Option<usize>,
     pub lengths: Lengths,
+    /// It is one of a run of slots.
+    pub slot: Option<Slot>,
 }
 
 /// A datagram that goes out.
@@ -181,6 +190,7 @@ impl Path {
             sent: [0; PathId::COUNT],
             padded: 0,
             peer_features: 0,
+            answers_slots: role == Role::Server && timing.answers_slots,
             reported: Seq::new(0),
             answered: Time::ZERO,
             awaits: None,
@@ -263,7 +273,7 @@ impl Path {
         timing: &Timing,
         out: &mut Vec<u8>,
     ) -> Result<Sealed, Exhausted> {
-        let Sending { payload, flags, acked_sent_at, ack_delay, probe, lengths } = sending;
+        let Sending { payload, flags, acked_sent_at, ack_delay, probe, lengths, slot } = sending;
         let path = to.path();
         let is_in_use = path == self.id();
         let reply = if is_in_use { self.take_reply(now, timing) } else { None };
@@ -272,9 +282,13 @@ impl Path {
             true => self.arrivals.report(ack_delay),
             false => None,
         };
-        // The peer answers nothing to a bare acknowledgment, so silence after one means nothing.
-        if !flags.ack_only {
+        // The peer answers nothing to a bare acknowledgment, so silence after one means nothing. A slot is always
+        // answered, with keys or without, so that they decide neither when a stream is taken nor when UDP is tried.
+        if !flags.ack_only || slot.is_some() {
             self.awaits.get_or_insert(now);
+        }
+        if slot.is_some() {
+            self.ways.note_use(now);
         }
         // A session at rest asks seldom: what counts is for how long it has had no answer.
         let waits = self.awaits_since().is_some_and(|since| now.since(since) > timing.rebind);
@@ -286,17 +300,19 @@ impl Path {
             && path == PathId::UDP
             && is_silent
             && now.since(self.port_chosen) > timing.rebind;
-        let control = self.control(payload.len(), new_port, to);
+        let control = Control { slot, ..self.control(payload.len(), new_port, to) };
         let mut envelope = Envelope { stamps, report, flags, control };
         if let Some(bytes) = probe {
             // A list of items, if there was none, has a length, too.
             envelope.control.padding = 1;
             let rest = bytes.saturating_sub(self.wire.sealed_bytes(&envelope));
             envelope.control.padding += rest;
-        } else if lengths == Lengths::Stepped && self.wire.carries_reports() {
+        } else if let Lengths::Stepped { least } = lengths
+            && self.wire.carries_reports()
+        {
             let bare = self.wire.sealed_bytes(&envelope) + payload.len();
             envelope.control.padding +=
-                lengths::padding(&envelope.control, bare, self.datagram_max(to));
+                lengths::padding(&envelope.control, bare, least, self.datagram_max(to));
         }
         // The wire may have to change keys before it seals.
         self.advance(now);
@@ -405,6 +421,20 @@ impl Path {
         self.peer_features & Announce::PARITY != 0
     }
 
+    /// Whether the peer answers slots. `None` before it was heard, and where it cannot say so.
+    pub(crate) fn answers_slots(&self) -> Option<bool> {
+        self.last_heard.map(|_| self.peer_features & Announce::SLOTS != 0)
+    }
+
+    /// The same as [`wake`](Path::wake) while a run of slots is on, in which questions and answers wait for slots. Beside
+    /// a stream UDP is tried as ever: when, no key decides.
+    pub(crate) fn wake_in_run(&self) -> Option<Time> {
+        match self.is_on_stream() {
+            true => self.wake(),
+            false => self.wire.wake().into_iter().chain(self.ways_wake()).min(),
+        }
+    }
+
     /// What the next datagram says about the path.
     fn control(&mut self, payload_bytes: usize, new_port: bool, to: Remote) -> Control {
         if !self.wire.carries_reports() {
@@ -433,7 +463,8 @@ impl Path {
         Control {
             challenge,
             response: self.owed.take().map(|(token, _)| token),
-            announce: unknown.then_some(ANNOUNCE),
+            announce: unknown.then(|| announce(self.answers_slots)),
+            slot: None,
             padding,
         }
     }

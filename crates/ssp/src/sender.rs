@@ -8,6 +8,7 @@ pub(crate) mod core;
 pub(crate) mod history;
 mod mosh;
 pub(crate) mod redundancy;
+pub(crate) mod slots;
 pub(crate) mod transfer;
 
 use ::core::time::Duration;
@@ -22,6 +23,7 @@ use crate::sender::core::{Core, Number, Prepared, Rest};
 use crate::sender::history::StateHistory;
 use crate::sender::mosh::MoshRules;
 use crate::sender::redundancy::Feedback;
+use crate::sender::slots::Room;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
@@ -111,6 +113,38 @@ impl<L: State> Sender<L> {
     /// Whether an instruction may hold a part of the object that must not show by its length.
     pub(crate) fn hides(&self) -> bool {
         self.core.hides()
+    }
+
+    /// A run of slots begins or is over.
+    pub(crate) fn set_run(&mut self, is_on: bool) {
+        self.core.in_run = is_on;
+    }
+
+    /// What goes out in a slot.
+    pub(crate) fn poll_slot(
+        &mut self,
+        now: Time,
+        path: &Path,
+        room: Room,
+        stats: &mut Stats,
+    ) -> Prepared {
+        self.core.compare();
+        match &mut self.policy {
+            Policy::Adaptive(adaptive) => {
+                adaptive.poll_slot(now, &mut self.core, path, room, stats)
+            }
+            Policy::Mosh => self.core.only_acknowledge(),
+        }
+    }
+
+    /// That there is nothing to say but what came.
+    pub(crate) fn only_acknowledge(&self) -> Prepared {
+        self.core.only_acknowledge()
+    }
+
+    /// Whether either end has begun to shut down.
+    pub(crate) fn has_begun_to_close(&self) -> bool {
+        self.closing.has_begun()
     }
 
     /// Random octets, to make an instruction longer.

@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 
+use crate::slots::SlotTiming;
 use crate::wire::Role;
 
 /// When to send, how long to wait, how much to keep.
@@ -81,6 +82,10 @@ pub struct Timing {
     /// How long a program that has answered a key with output has it before the echo ack goes out on its
     /// own. 50 ms (`mosh-protocol.md` §4.5): as for one that has not. Longer, it rides on the next frame.
     pub echo_ack_lazy: Duration,
+    /// A client sends in slots while somebody types, if the server answers those.
+    pub slots: Option<SlotTiming>,
+    /// A server answers slots, and says so.
+    pub answers_slots: bool,
 }
 
 /// When data is sent, repeated and acknowledged.
@@ -244,6 +249,8 @@ impl Timing {
         send_policy: SendPolicy::Mosh,
         stream: StreamTiming::ROVE,
         echo_ack_lazy: Duration::from_millis(50),
+        slots: None,
+        answers_slots: false,
     };
 
     /// What rove does when its peer is a rove.

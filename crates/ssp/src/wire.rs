@@ -235,8 +235,21 @@ pub struct Control {
     pub response: Option<u64>,
     /// What the sender could speak.
     pub announce: Option<Announce>,
+    /// The datagram is one of a run of slots.
+    pub slot: Option<Slot>,
     /// Octets that mean nothing.
     pub padding: usize,
+}
+
+/// A datagram of a run of slots, each of which is answered by one datagram.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Slot {
+    /// The time between two slots, in ms: 20 to 200.
+    pub slot_ms: u8,
+    /// How long after it the answer leaves, in ms: 1 to 20.
+    pub hold_ms: u8,
+    /// Octets that the answer has at least. 0: this is the last of its run.
+    pub answer_bytes: u16,
 }
 
 /// What an end could speak beside what every end does.
@@ -251,6 +264,8 @@ pub struct Announce {
 impl Announce {
     /// The extension: fragments may be replaced by parity.
     pub const PARITY: u32 = 1 << 0;
+    /// The extension: slots are answered.
+    pub const SLOTS: u32 = 1 << 2;
 }
 
 /// The key has sealed all it may: the sequence numbers or the cipher's block limit are used up

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use rove_ssp::{
     Announce, Announcement, ConnId, Context, Control, Deflater, Envelope, Flags, Fragment, Header,
-    Instruction, KeyPair, NativeWire, Parity, Piece, Report, Role, Seq, SessionSecrets, Stamp,
-    Stamps, StateNum, Time, Wire, protect,
+    Instruction, KeyPair, NativeWire, Parity, Piece, Report, Role, Seq, SessionSecrets, Slot,
+    Stamp, Stamps, StateNum, Time, Wire, protect,
 };
 use serde_json::{Map, Value, json};
 use vectors::{hex, kept, list, octets};
@@ -50,7 +50,7 @@ fn ends(sent: u64) -> (NativeWire, NativeWire) {
     (client, NativeWire::new(&theirs, CONN, Role::Server).after(sent, sent))
 }
 
-fn envelopes(newest: u64) -> [(&'static str, Envelope); 6] {
+fn envelopes(newest: u64) -> [(&'static str, Envelope); 7] {
     let stamps = Stamps { sent: Stamp::from_wire(1000), reply: None };
     let report = Report { newest: Seq::new(newest), received: u128::MAX, ..Report::default() };
     let measured = Report {
@@ -63,7 +63,8 @@ fn envelopes(newest: u64) -> [(&'static str, Envelope); 6] {
     let control = Control {
         challenge: Some(0x0102_0304_0506_0708),
         response: Some(0x1112_1314_1516_1718),
-        announce: Some(Announce { version_max: 0, features: Announce::PARITY }),
+        announce: Some(Announce { version_max: 0, features: Announce::PARITY | Announce::SLOTS }),
+        slot: None,
         padding: 5,
     };
     // Parity, and extensions that nobody knows yet.
@@ -90,6 +91,18 @@ fn envelopes(newest: u64) -> [(&'static str, Envelope); 6] {
                 ..Envelope::default()
             },
         ),
+        (
+            "slot",
+            Envelope {
+                flags: Flags { again: false, ack_only: true },
+                control: Control {
+                    slot: Some(Slot { slot_ms: 55, hold_ms: 3, answer_bytes: 128 }),
+                    padding: 70,
+                    ..Control::default()
+                },
+                ..stamps.into()
+            },
+        ),
     ]
 }
 
@@ -110,11 +123,14 @@ fn fields(header: &Header) -> Value {
     let speaks = control.announce.map(|Announce { version_max, features }| {
         json!({ "version": version_max, "extensions": features })
     });
+    let slot = control.slot.map(|Slot { slot_ms, hold_ms, answer_bytes }| {
+        json!({ "slot_ms": slot_ms, "hold_ms": hold_ms, "answer_bytes": answer_bytes })
+    });
     json!({
         "again": flags.again, "ack_only": flags.ack_only,
         "sent": stamp(stamps.sent), "reply": stamp(stamps.reply), "report": report,
         "question": token(control.challenge), "answer": token(control.response),
-        "speaks": speaks, "padding": control.padding,
+        "speaks": speaks, "slot": slot, "padding": control.padding,
     })
 }
 

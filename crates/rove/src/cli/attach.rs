@@ -111,7 +111,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     login.request.goal = Goal::Ask(question(target.as_ref(), &terms));
     // The session's keys are made for this client alone, which stock's wire has no room for.
     login.wires = Wires::Native;
-    session(clock, login, &settings, words.forward, Asking::Refused, &trace)
+    session(clock, login, settings, words.forward, Asking::Refused, &trace)
 }
 
 /// The words of `rove server` that ask for room in a session.

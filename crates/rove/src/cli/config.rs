@@ -148,7 +148,7 @@ impl HostConfig {
                 first(&mut self.escape, escape_key(word).ok_or_else(|| bad(known))?);
             }
             "obscure" => {
-                let known = "secrets or never is taken";
+                let known = "secrets, always or never is taken";
                 first(&mut self.obscure, parse_obscure(word).ok_or_else(|| bad(known))?);
             }
             "metered" => first(&mut self.metered, yes_or_no()?),
@@ -469,7 +469,7 @@ mod tests {
             ("\nPredikt always", "line 2: no setting is called predikt"),
             ("Host a\nHistory 1", "line 2: no setting is called history"),
             ("Predict perhaps", "line 1: Predict perhaps: adaptive, always"),
-            ("Obscure much", "line 1: Obscure much: secrets or never"),
+            ("Obscure much", "line 1: Obscure much: secrets, always or"),
             ("Predict", "line 1: Predict: the value is missing"),
             ("Metered yes no", "line 1: Metered: one value is taken"),
             ("Native maybe", "line 1: Native maybe: yes or no"),

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use rove_session::Peer;
-use rove_session::client::{Obscure, TtyScreen};
+use rove_session::client::TtyScreen;
 use rove_session::past::LINES_MAX;
 use rove_session::predict::{Display, Settings as Guesses};
 use rove_ssp::Key;
@@ -113,7 +113,8 @@ fn settings() -> Result<Settings, MoshClientError> {
         escape: environment::escape(environment::variable_os("MOSH_ESCAPE_KEY")),
         window: set("MOSH_NO_TERM_INIT").then_some(TtyScreen::Main),
         name: "mosh",
-        obscure: Obscure::default(),
+        obscure: None,
+        obscure_slot: None,
         history: LINES_MAX,
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),

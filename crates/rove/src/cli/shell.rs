@@ -50,14 +50,14 @@ pub(super) fn shell(
 ) -> Result<ExitCode, Failure> {
     let (mut login, settings, forward, asking) = plan(words, goal, again, trace)?;
     login.meant = meant;
-    session(clock, login, &settings, forward, asking, trace)
+    session(clock, login, settings, forward, asking, trace)
 }
 
 /// Runs a session as planned.
 pub(super) fn session(
     clock: Clock,
     mut login: Login,
-    settings: &Settings,
+    mut settings: Settings,
     forward: ForwardArgs,
     asking: Asking,
     trace: &Trace,
@@ -65,6 +65,7 @@ pub(super) fn session(
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
+        obscure_as_ssh(&mut settings, &login).await;
         let found = match login.search(trace).await? {
             Found::Server(reached) => {
                 install::suggest(&login, &reached, asking, trace);
@@ -81,7 +82,7 @@ pub(super) fn session(
             true => None,
             false => forwarding(ready, &found, &login.host, trace)?,
         };
-        let ended = client::run(clock, found, settings, beside, &login.host, trace).await?;
+        let ended = client::run(clock, found, &settings, beside, &login.host, trace).await?;
         status(&login, &ended, trace)
     })
 }
@@ -278,13 +279,23 @@ pub(super) fn settings(
         window,
         name: "rove",
         title_prefix: prefix,
-        obscure: session.obscure.map(Obscure::from).or(own.obscure).unwrap_or_default(),
+        obscure: session.obscure.map(Obscure::from).or(own.obscure),
+        obscure_slot: session.obscure_slot,
         history: session.history.map_or(LINES_MAX, u64::from),
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         detaches_on_close: own.detaches == Some(true),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },
         way,
     })
+}
+
+/// Takes the interval of ssh's ObscureKeystrokeTiming, unless the user chose something else for rove.
+pub(super) async fn obscure_as_ssh(settings: &mut Settings, login: &Login) {
+    let is_open = matches!(settings.obscure, None | Some(Obscure::Always));
+    if is_open && let Some(interval) = login.obscure_interval().await {
+        settings.obscure = Some(Obscure::Always);
+        settings.obscure_slot.get_or_insert(interval);
+    }
 }
 
 /// The user's terminal, and what programs may do with it.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use rove_ssp::{SLOT_MAX, SLOT_MIN};
 
 use crate::bootstrap::Bind;
 use crate::client::WaySetting;
@@ -27,8 +28,18 @@ pub(super) enum Predict {
 pub(super) enum ObscureWord {
     /// The keys of a line that does not echo go with its Enter.
     Secrets,
+    /// The same, and all other keys go in slots.
+    Always,
     /// Each key goes at once.
     Never,
+}
+
+/// Reads the milliseconds of a slot.
+pub(super) fn parse_slot(word: &str) -> Result<Duration, String> {
+    let span = word.parse().ok().map(Duration::from_millis);
+    let (least, most) = (SLOT_MIN.as_millis(), SLOT_MAX.as_millis());
+    span.filter(|span| (SLOT_MIN..=SLOT_MAX).contains(span))
+        .ok_or_else(|| format!("a slot is a number of milliseconds from {least} to {most}"))
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

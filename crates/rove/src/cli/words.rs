@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -13,7 +14,9 @@ use crate::bootstrap::{Bind, Ports};
 use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
 use crate::cli::forward::ForwardArgs;
-use crate::cli::values::{FamilyWord, ObscureWord, Predict, WayWord, parse_bind, parse_host};
+use crate::cli::values::{
+    FamilyWord, ObscureWord, Predict, WayWord, parse_bind, parse_host, parse_slot,
+};
 use crate::failure::{FAILED, Failure};
 use crate::ssh::{Family, Wires};
 use crate::trace::Verbosity;
@@ -100,9 +103,21 @@ pub(super) struct SessionArgs {
     pub(super) predict_overwrite: bool,
 
     /// Hide the times and the number of keys from a listener on the network: of keys on a line that does not echo
-    /// (secrets, the default), or of none (never).
-    #[arg(long, value_name = "WHAT", env = "ROVE_OBSCURE")]
+    /// (secrets, the default), of all (always; --obscure alone is that), or of none (never).
+    #[arg(
+        long,
+        value_name = "WHAT",
+        env = "ROVE_OBSCURE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "always"
+    )]
     pub(super) obscure: Option<ObscureWord>,
+
+    /// With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with
+    /// --metered 100].
+    #[arg(long, value_name = "MS", value_parser = parse_slot)]
+    pub(super) obscure_slot: Option<Duration>,
 
     /// Stay on the terminal's main screen, also with mosh-server, whose sessions else take the
     /// alternate one.
@@ -266,6 +281,7 @@ impl From<ObscureWord> for Obscure {
     fn from(word: ObscureWord) -> Obscure {
         match word {
             ObscureWord::Secrets => Obscure::Secrets,
+            ObscureWord::Always => Obscure::Always,
             ObscureWord::Never => Obscure::Never,
         }
     }

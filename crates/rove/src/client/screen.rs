@@ -170,10 +170,10 @@ impl<'a> Screen<'a> {
                 self.client.handle_eof(now);
             }
             Wake::Keys(len) => {
-                if let Some(StreamsHandle { link, .. }) = &self.beside {
-                    link.mark_interactive();
-                }
                 self.client.handle_keys(now, &self.typed[..len]);
+                if !self.client.is_in_run(now) {
+                    self.mark_interactive();
+                }
                 self.typed[..len].zeroize();
             }
             Wake::Part => self.client.apply_part(now),
@@ -195,6 +195,13 @@ impl<'a> Screen<'a> {
                     self.client.handle_signal(now);
                 }
             }
+        }
+    }
+
+    /// Somebody is at work, so that streams leave room.
+    fn mark_interactive(&self) {
+        if let Some(StreamsHandle { link, .. }) = &self.beside {
+            link.mark_interactive();
         }
     }
 
@@ -335,6 +342,10 @@ impl End for Screen<'_> {
         }
         if let (Network::Changed | Network::Slept, Some(beside)) = (turn.network, &self.beside) {
             beside.link.moved();
+        }
+        // In a run each slot counts, and no key does: what streams send must not tell of them.
+        if self.client.is_in_run(turn.now) && self.wake.is_none() {
+            self.mark_interactive();
         }
         let wake = self.wake.take();
         self.handled = wake.is_some();

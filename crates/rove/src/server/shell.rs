@@ -177,7 +177,11 @@ impl Shell {
             wire,
             size: job.size,
             peer: job.peer,
-            timing: Timing { final_acks: GOODBYES, ..timing },
+            timing: Timing {
+                final_acks: GOODBYES,
+                answers_slots: job.peer == Peer::Rove,
+                ..timing
+            },
             claim_wait: job.limits.unclaimed,
             network_timeout: job.limits.network,
             screen_rate: Some(SCREEN_RATE),
@@ -396,11 +400,12 @@ impl End for Shell {
         Ok(())
     }
 
-    fn heard(&mut self, _: Time, _: &Heard) {
+    fn heard(&mut self, now: Time, _: &Heard) {
         if let Some(viewer) = self.session.heard() {
             self.besides.heard(viewer.id());
         }
-        if self.session.pending_input() > 0 {
+        // In a run of slots each datagram counts, with keys or without.
+        if self.session.pending_input() > 0 || self.session.is_in_run(now) {
             self.besides.stir();
         }
     }

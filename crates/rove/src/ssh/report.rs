@@ -4,6 +4,7 @@ use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rove_ssp::{SLOT_MAX, SLOT_MIN};
 use rove_streams::clock;
 use thiserror::Error;
 use tokio::io::AsyncReadExt;
@@ -82,9 +83,35 @@ pub(super) fn has_proxy(config: &str) -> bool {
     lines.any(|(name, value)| matches!(name, "proxyjump" | "proxycommand") && value != "none")
 }
 
+/// The interval at which typing is hidden, if the user chose one: `ObscureKeystrokeTiming interval:80`. A plain yes is
+/// OpenSSH's own default and says nothing of the user's wish.
+pub(crate) fn obscure_interval(config: &str) -> Option<Duration> {
+    let said = config.lines().find_map(|line| line.strip_prefix("obscurekeystroketiming "))?;
+    let millis = said.trim().strip_prefix("interval:")?.parse().ok()?;
+    Some(Duration::from_millis(millis).clamp(SLOT_MIN, SLOT_MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_interval_is_a_wish() {
+        for (report, wanted) in [
+            ("", None),
+            ("user root\nobscurekeystroketiming yes\n", None),
+            ("obscurekeystroketiming no\n", None),
+            ("obscurekeystroketiming interval:80\nport 22\n", Some(80)),
+            ("obscurekeystroketiming interval:10", Some(20)),
+            ("obscurekeystroketiming interval:1000", Some(200)),
+            ("obscurekeystroketiming interval:x", None),
+            ("obscurekeystroketiming interval:-5", None),
+            ("obscurekeystroketiming interval:99999999999999999999", None),
+        ] {
+            let found = obscure_interval(report).map(|span| span.as_millis());
+            assert_eq!(found, wanted, "{report}");
+        }
+    }
 
     #[test]
     fn what_keeps_the_remote_command_from_running() {

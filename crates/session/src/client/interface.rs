@@ -50,6 +50,9 @@ pub enum Obscure {
     /// When the keys of a hidden line were typed, and how many they were: they go with its Enter.
     #[default]
     Secrets,
+    /// The same, and of all other keys when and how often they are typed: they go in slots
+    /// ([`Timing::slots`](rove_ssp::Timing::slots)), if the server answers those.
+    Always,
 }
 
 /// A task for the driver.

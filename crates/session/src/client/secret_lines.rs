@@ -1,5 +1,6 @@
 //! Keeps what is typed on a hidden line until its end, and sends it as one state that does not tell how long it is.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use rove_ssp::Time;
@@ -10,8 +11,29 @@ use crate::client::keys::Step;
 use crate::client::partial::observe;
 use crate::client::{Client, Obscure};
 use crate::line_mode::LineMode;
+use crate::view::Peer;
+
+/// What comes in one read and is longer is a paste: slots need not carry it piece by piece.
+const PASTED_MIN: usize = 32;
 
 impl Client {
+    /// Tells the user, once, where the other end cannot do what was asked for.
+    pub(super) fn check_obscuring(&mut self, now: Time) {
+        if self.obscure != Obscure::Always || self.told_of_obscuring {
+            return;
+        }
+        self.told_of_obscuring = true;
+        if self.connection.endpoint().answers_slots() != Some(true) {
+            let who = if self.peer == Peer::Stock { "mosh-server" } else { "this host" };
+            self.bar.warn(now, &format!("{who} cannot hide typing"));
+        }
+    }
+
+    /// Whether datagrams leave in slots at present.
+    pub fn is_in_run(&self, now: Time) -> bool {
+        self.connection.endpoint().is_in_run(now)
+    }
+
     /// How many typed octets wait for the end of a hidden line.
     pub fn keys_held(&self) -> usize {
         self.held_line.octets().len()
@@ -20,6 +42,9 @@ impl Client {
     /// Takes typed keys: `plain` as a terminal without any protocol sends them. Keeps those that may be, and else sends
     /// what was kept ahead of them.
     pub(super) fn take_keys(&mut self, now: Time, plain: &[u8], steps: &mut [Step]) {
+        if steps.iter().any(|step| matches!(step, Step::Typed(_) | Step::Untyped(_))) {
+            self.connection.typed(now);
+        }
         let mut told = Zeroizing::new(self.held_line.octets().to_vec());
         told.extend_from_slice(plain);
         let sends = steps.iter_mut().any(|step| {
@@ -52,6 +77,9 @@ impl Client {
         // A password that is pasted with its Enter, or typed before the host said that it may be kept, is one, too.
         let is_open =
             self.view().line() != Some(LineMode::Hidden) || self.obscure == Obscure::Never;
+        if octets.len() > PASTED_MIN && is_open {
+            self.connection.pasted();
+        }
         if whole.is_empty() && is_open {
             return self.connection.update(now, |input| input.push_keys(octets));
         }

@@ -11,7 +11,6 @@ use crate::buggify::Point;
 use crate::instruction::Instruction;
 use crate::machine::{PathId, Remote, Transmit};
 use crate::outbox::Outbox;
-use crate::path::lengths::Lengths;
 use crate::path::{Sealed, Sending};
 use crate::recovery::sent_log::{Load, SentDatagram};
 use crate::sender::core::Prepared;
@@ -38,7 +37,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         Some(self.launch(now, to, said, deflater))
     }
 
-    fn launch(
+    pub(super) fn launch(
         &mut self,
         now: Time,
         to: Remote,
@@ -132,9 +131,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         payload.clear();
         transfer.encode(part, self.path.wire(), payload);
         let acked_sent_at = self.sender.history().first().last_sent;
-        let ack_delay = self.sender.ack_delay();
-        let lengths = if self.sender.hides() { Lengths::Stepped } else { Lengths::Own };
-        let sending = Sending { payload, flags, acked_sent_at, ack_delay, probe: None, lengths };
+        let (lengths, slot, ack_delay) = self.shape();
+        let sending =
+            Sending { payload, flags, acked_sent_at, ack_delay, probe: None, lengths, slot };
         let sent = self.path.send(now, to, sending, &self.timing, datagram);
         payload.zeroize();
         let sealed = sent?;

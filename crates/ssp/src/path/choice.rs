@@ -1,7 +1,7 @@
 //! Which way a path takes: where a server follows its client to, and when either end goes to the stream or back to UDP
 //! (`docs/wire.md` §11).
 
-use super::{ANNOUNCE, Path};
+use super::{Path, announce};
 use crate::machine::{Arrival, PathId, Remote, StreamId};
 use crate::recovery::attribution::LossAttribution;
 use crate::stats::Stats;
@@ -169,10 +169,14 @@ impl Path {
         let is_there = self.owed.is_some_and(|(_, at)| at.is_stream() == to.is_stream());
         let response = self.owed.take_if(|_| is_there).map(|(token, _)| token);
         let asks = self.validation.as_ref().filter(|_| !to.is_stream());
+        // A server was always heard before; its word rides along until the client is known to hear it.
+        let unknown =
+            self.last_heard.is_none() || self.answers_slots && self.answered == Time::ZERO;
         Control {
             challenge: asks.and_then(|validation| validation.challenge()),
             response,
-            announce: self.last_heard.is_none().then_some(ANNOUNCE),
+            announce: unknown.then(|| announce(self.answers_slots)),
+            slot: None,
             padding: 0,
         }
     }

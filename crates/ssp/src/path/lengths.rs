@@ -13,8 +13,8 @@ pub(crate) enum Lengths {
     /// As long as what it carries.
     #[default]
     Own,
-    /// One of the [`STEPS`], or the longest that the path takes.
-    Stepped,
+    /// One of the [`STEPS`], or the longest that the path takes, and no less than this.
+    Stepped { least: usize },
 }
 
 /// The shortest step that is not below `octets`; the path takes datagrams of `longest` octets.
@@ -23,13 +23,13 @@ pub(crate) fn step(octets: usize, longest: usize) -> usize {
     steps.filter(|step| *step <= longest).find(|step| *step >= octets).unwrap_or(octets)
 }
 
-/// Octets of padding that make a datagram as long as a step, if it has `bare` octets with these items.
-pub(crate) fn padding(control: &Control, bare: usize, longest: usize) -> usize {
+/// Octets of padding that make a datagram as long as a step of at least `least`, if it has `bare` octets with these items.
+pub(crate) fn padding(control: &Control, bare: usize, least: usize, longest: usize) -> usize {
     // A list of items has a length, too, and padding has its kind.
     let head = if *control == Control::default() { LIST_LENGTH } else { 0 };
-    match step(bare, longest) {
+    match step(bare.max(least), longest) {
         exact if exact == bare => 0,
-        _ => step(bare + head + 1, longest) - bare - head,
+        _ => step((bare + head + 1).max(least), longest) - bare - head,
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
             (asks, 128, 0),
             (asks, 129, 127),
         ] {
-            assert_eq!(padding(&control, bare, 1200), want, "{bare}");
+            assert_eq!(padding(&control, bare, 0, 1200), want, "{bare}");
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Core<L> {
     pub collected: u64,
     /// What must not show by its length and is not known to have arrived.
     secret: Secret,
+    /// A run of slots is on: no datagram may tell anything by its length.
+    pub in_run: bool,
     collect: Duration,
     rng: Rng,
 }
@@ -106,6 +108,7 @@ impl<L: State> Core<L> {
             loss: 0.0,
             collected: 0,
             secret: Secret::None,
+            in_run: false,
             rng: Rng::new(seed),
         }
     }
@@ -127,7 +130,7 @@ impl<L: State> Core<L> {
 
     /// Whether a diff may hold a part of the object that must not show by its length.
     pub(crate) fn hides(&self) -> bool {
-        self.secret != Secret::None
+        self.in_run || self.secret != Secret::None
     }
 
     /// Random octets, to make an instruction longer.

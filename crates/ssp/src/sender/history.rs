@@ -165,6 +165,16 @@ impl<L: State> StateHistory<L> {
         diff
     }
 
+    /// The diff from the known state to the object as it is.
+    pub(crate) fn known_diff(&self) -> Vec<u8> {
+        self.diff_from(0)
+    }
+
+    /// Whether the last sent state is this one.
+    pub(crate) fn last_is(&self, state: &L) -> bool {
+        self.last().state == *state
+    }
+
     /// Whether anything that was sent is to be acknowledged, and is not.
     pub(crate) fn awaits(&self) -> bool {
         self.sent.iter().skip(1).any(|sent| sent.ack_eliciting)

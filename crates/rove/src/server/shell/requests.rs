@@ -128,7 +128,7 @@ impl Shell {
         let seed = os::random().map_err(failed)?;
         let joining = Joining {
             wire: within(|| secret.wire()),
-            timing: Timing { final_acks: GOODBYES, ..tariff.timing() },
+            timing: Timing { final_acks: GOODBYES, answers_slots: true, ..tariff.timing() },
             rights: if terms.views { Rights::Look } else { Rights::Type },
             others: if terms.takes { Others::Leave } else { Others::Stay },
             size_policy: terms.size,

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::reject::Reject;
 use crate::time::Stamp;
-use crate::wire::{Announce, Control, Envelope, Flags, Report, Seq, Stamps};
+use crate::wire::{Announce, Control, Envelope, Flags, Report, Seq, Slot, Stamps};
 
 /// Bits of the first octet.
 const AGAIN: u8 = 1 << 0;
@@ -28,10 +28,12 @@ const PADDING: u8 = 0;
 const CHALLENGE: u8 = 1;
 const RESPONSE: u8 = 2;
 const ANNOUNCE: u8 = 3;
+const SLOT: u8 = 4;
 
 /// The longest head without control items: bits, two stamps, newest number, map and measures.
 pub(crate) const HEAD: usize = 1 + 2 + 2 + 3 + 1 + MAP + 3;
-/// The longest list of control items but for padding: its length, two tokens, an announcement.
+/// The longest list of control items but for padding and a slot: its length, two tokens, an announcement. Datagrams of
+/// slots are short.
 pub(crate) const ITEMS: usize = 2 + 2 * (2 + 8) + (2 + 5);
 /// The longest list that its length can tell.
 const LIST_MAX: usize = u16::MAX as usize;
@@ -99,6 +101,10 @@ fn encode_control(control: &Control, out: &mut Vec<u8>) {
     if let Some(Announce { version_max, features }) = control.announce {
         out.extend_from_slice(&[ANNOUNCE, 5, version_max]);
         out.extend_from_slice(&features.to_be_bytes());
+    }
+    if let Some(Slot { slot_ms, hold_ms, answer_bytes }) = control.slot {
+        out.extend_from_slice(&[SLOT, 4, slot_ms, hold_ms]);
+        out.extend_from_slice(&answer_bytes.to_be_bytes());
     }
     // A kind of 0 ends the list: what follows is padding, whatever it holds.
     let padded = out.len() + control.padding;
@@ -179,6 +185,12 @@ fn decode_control(rest: &mut Cursor<'_>) -> Result<Control, Reject> {
                 let features = u32::from_be_bytes(value.take()?);
                 control.announce = Some(Announce { version_max, features });
             }
+            SLOT => {
+                let [slot_ms, hold_ms, high, low] =
+                    value.try_into().map_err(|_| Reject::Malformed)?;
+                let answer_bytes = u16::from_be_bytes([high, low]);
+                control.slot = Some(Slot { slot_ms, hold_ms, answer_bytes });
+            }
             // Later versions may say what we do not know.
             _ => {}
         }
@@ -211,6 +223,7 @@ mod tests {
     fn random(rng: &mut Rng, sent_end: u64) -> Envelope {
         let mut some = |odds| rng.below(odds) == 0;
         let (reply, report, tokens, announce, pad) = (some(2), some(2), some(3), some(3), some(5));
+        let some_slot = some(3);
         let stamp = |bits: u64| Stamp::from_wire(bits as u16);
         Envelope {
             stamps: Stamps {
@@ -232,10 +245,18 @@ mod tests {
                     version_max: rng.bits() as u8,
                     features: rng.bits() as u32,
                 }),
+                slot: some_slot.then(|| Slot {
+                    slot_ms: rng.bits() as u8,
+                    hold_ms: rng.bits() as u8,
+                    answer_bytes: rng.bits() as u16,
+                }),
                 padding: if pad { rng.below(1200) as usize } else { 0 },
             },
         }
     }
+
+    /// Octets of a slot.
+    const SLOT_ITEM: usize = 2 + 4;
 
     #[test]
     fn nothing_is_reported_before_it_was_sent() {
@@ -260,7 +281,7 @@ mod tests {
                 report.received |=
                     u128::MAX.checked_shl(report.newest.get().min(128) as u32).unwrap_or(0);
             }
-            assert!(text.len() <= HEAD + ITEMS + envelope.control.padding);
+            assert!(text.len() <= HEAD + ITEMS + SLOT_ITEM + envelope.control.padding);
             text.extend_from_slice(b"rest");
             assert_eq!(decode(&text, sent_end), Ok((envelope, &b"rest"[..])), "turn {turn}");
         }
@@ -312,6 +333,7 @@ mod tests {
             b"\x20\x00\x05\x00\x02\x07\x02",
             b"\x20\x00\x05\x00\x03\x01\x01x",
             b"\x20\x00\x05\x00\x06\x03\x04xxxx",
+            b"\x20\x00\x05\x00\x05\x04\x03xxx",
         ] {
             assert_eq!(decode(text, 10), Err(Reject::Malformed), "{text:x?}");
         }

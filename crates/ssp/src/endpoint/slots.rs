@@ -1,0 +1,152 @@
+//! Runs of slots: while one is on, a client sends nothing but one datagram in each slot, and a server nothing but one
+//! answer to each (`docs/wire.md` §8).
+
+use core::time::Duration;
+
+use super::Endpoint;
+use crate::machine::Transmit;
+use crate::outbox::Outbox;
+use crate::path::lengths::{Lengths, STEPS};
+use crate::sender::slots::Room;
+use crate::sender::transfer::Transfer;
+use crate::slots::{Grid, Turn};
+use crate::state::State;
+use crate::time::Time;
+use crate::wire::deflate::Deflater;
+use crate::wire::{Control, Role, Slot};
+
+/// Octets of what is typed that a slot carries. With the longest head, a list of lost datagrams and an answer to a question
+/// they fit the shortest step.
+const KEYS_MAX: usize = 32;
+
+impl<L: State, R: State> Endpoint<L, R> {
+    /// Somebody types, or has typed a key that is kept: a run of slots begins or goes on, where
+    /// [`Timing::slots`](crate::Timing::slots) says so and the peer answers them.
+    pub fn typed(&mut self, now: Time) {
+        if self.answers_slots() == Some(true)
+            && let Some(grid) = &mut self.runs.grid
+        {
+            grid.key(now);
+        }
+    }
+
+    /// The keys of the last change are longer than a slot carries, as with a paste. They go at once with the next slot.
+    pub fn pasted(&mut self) {
+        self.runs.is_long = true;
+    }
+
+    /// Whether the peer answers slots. `None` before it was heard.
+    pub fn answers_slots(&self) -> Option<bool> {
+        self.path.answers_slots()
+    }
+
+    /// Whether a run of slots is on, of ours or of the peer's.
+    pub fn is_in_run(&self, now: Time) -> bool {
+        let is_on = match &self.runs.grid {
+            Some(grid) => grid.is_on(),
+            None => self.runs.answers.is_on(now),
+        };
+        is_on && !self.sender.has_begun_to_close()
+    }
+
+    /// A datagram that is newer than all before says this.
+    pub(super) fn on_control(&mut self, now: Time, control: &Control, octets: usize) {
+        if let Some(slot) = control.slot
+            && self.role == Role::Server
+            && self.timing.answers_slots
+        {
+            self.runs.answers.on_slot(now, slot, octets);
+        }
+    }
+
+    /// How the next datagram is padded, what it says of its slot, and how long acknowledgments wait.
+    pub(super) fn shape(&mut self) -> (Lengths, Option<Slot>, Duration) {
+        let turn = self.runs.turn.take();
+        match turn {
+            Some(Turn { slot, least }) => (Lengths::Stepped { least }, slot, Duration::ZERO),
+            None if self.sender.hides() => {
+                (Lengths::Stepped { least: 0 }, None, self.sender.ack_delay())
+            }
+            None => (Lengths::Own, None, self.sender.ack_delay()),
+        }
+    }
+
+    /// What leaves while a run is on.
+    pub(super) fn poll_run(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
+        self.sender.set_run(true);
+        let heard = self.path.last_heard();
+        let turn = match &mut self.runs.grid {
+            Some(grid) => grid.take(now, heard).map(|place| {
+                let least = STEPS[0];
+                Turn { slot: Some(grid.item(place, least)), least }
+            }),
+            None => self.runs.answers.take(now).map(|it| Turn { slot: None, least: it.bytes }),
+        };
+        let due = match turn {
+            // The rest of what is too long for one datagram.
+            None => self.go_on(now),
+            Some(turn) => {
+                self.runs.turn = Some(turn);
+                self.go_on(now).or_else(|| self.begin_slot(now, &mut out.deflater, turn.least))
+            }
+        };
+        let sent = due.map(|(transfer, part)| self.emit(now, transfer, part, out));
+        self.runs.turn = None;
+        self.sender.set_run(self.is_in_run(now));
+        match sent {
+            Some(sent) => self.or_exhausted(sent),
+            // UDP is tried beside the stream, at times that no key decides.
+            None if self.path.is_on_stream() => self.poll_path(now, &mut out.datagram),
+            None => None,
+        }
+    }
+
+    fn begin_slot(
+        &mut self,
+        now: Time,
+        deflater: &mut Deflater,
+        least: usize,
+    ) -> Option<(Transfer, usize)> {
+        let to = self.path.target(now, &self.timing)?;
+        let room = match self.role {
+            Role::Client if !self.runs.is_long => Room::Short(KEYS_MAX),
+            _ => Room::Any,
+        };
+        let said = match self.outgoing {
+            // It waits for the window; the slot does not.
+            Some(_) => self.sender.only_acknowledge(),
+            None => self.sender.poll_slot(now, &self.path, room, &mut self.stats),
+        };
+        let transfer = self.launch(now, to, said, deflater);
+        let part = transfer.next()?;
+        // An answer to a place that is not proven waits until enough has come from there.
+        let octets = transfer.contents_bytes(part).max(least);
+        self.path.admits(octets).then_some((transfer, part))
+    }
+
+    /// Whether a run is on, judged by its timers without the time.
+    pub(super) fn is_on_by_timers(&self) -> bool {
+        let is_on = match &self.runs.grid {
+            Some(grid) => grid.is_on(),
+            None => self.runs.answers.next().is_some(),
+        };
+        is_on && !self.sender.has_begun_to_close()
+    }
+
+    /// When something of a run is due.
+    pub(super) fn run_wake(&self) -> Option<Time> {
+        let own = self.runs.grid.as_ref().and_then(Grid::next);
+        let slot = if self.runs.grid.is_some() { own } else { self.runs.answers.next() };
+        let part = self.outgoing.as_ref().and_then(|transfer| self.emit_at(transfer));
+        let deadline = self.sender.close_deadline(&self.path.rtt);
+        let part = part.map(|(at, _)| at);
+        slot.into_iter().chain(part).chain(self.path.wake_in_run()).chain(deadline).min()
+    }
+
+    /// All that was pasted has arrived.
+    pub(super) fn end_paste(&mut self) {
+        if self.runs.is_long && self.sender.is_told() && !self.sender.history().is_pending() {
+            self.runs.is_long = false;
+        }
+    }
+}

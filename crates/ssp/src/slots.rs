@@ -1,0 +1,348 @@
+//! Slots: while somebody types, a client sends one datagram in each slot of a grid, whether or not there is a key for it,
+//! and the server answers each with one (`docs/wire.md` §8). So neither when nor how often datagrams leave tells of keys.
+//!
+//! This file knows times. It must not know what a datagram carries.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use crate::rng::Rng;
+use crate::time::Time;
+use crate::wire::Slot;
+
+/// The constants of slots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotTiming {
+    /// The time between two slots, 20 to 200 ms.
+    pub slot: Duration,
+    /// How long after a slot's datagram has come the answer leaves: 96 % of answers of recorded programs are there in
+    /// 3 ms.
+    pub hold: Duration,
+    /// How long a run goes on after a key, drawn anew for each key between these two. The end of a run is all that it
+    /// tells of them: with 2 to 5 s 0.05 bit a key of recorded typing.
+    pub tail: (Duration, Duration),
+}
+
+impl SlotTiming {
+    /// By default: 10.6 packets a key of recorded typing, both ways, and a wait of 28 ms in the mean.
+    pub const ROVE: SlotTiming = SlotTiming {
+        slot: Duration::from_millis(55),
+        hold: Duration::from_millis(3),
+        tail: (Duration::from_secs(2), Duration::from_secs(5)),
+    };
+
+    /// Where each octet costs: 5.9 packets a key.
+    pub const METERED: SlotTiming = SlotTiming {
+        slot: Duration::from_millis(100),
+        tail: (Duration::from_secs(2), Duration::from_secs(6)),
+        ..SlotTiming::ROVE
+    };
+
+    /// The same with slots of another length.
+    pub fn with_slot(self, slot: Duration) -> SlotTiming {
+        SlotTiming { slot: slot.clamp(SLOT_MIN, SLOT_MAX), ..self }
+    }
+}
+
+/// Which lengths slots may have.
+pub const SLOT_MIN: Duration = Duration::from_millis(20);
+/// See [`SLOT_MIN`].
+pub const SLOT_MAX: Duration = Duration::from_millis(200);
+const HOLD_MAX_MS: u8 = 20;
+
+/// A slot that is later than this is left out: a busy machine must not send two at once.
+const LATE_MAX: Duration = Duration::from_millis(25);
+/// A run that stood still for so long is over: the machine slept.
+const STILL_MAX: Duration = Duration::from_secs(1);
+/// Where nothing was heard for so long slots come at the pace of probes, and after a minute more seldom: a dead path must
+/// not show who types.
+const SILENT: Duration = Duration::from_secs(3);
+const SILENT_PACE: Duration = Duration::from_millis(250);
+const SILENT_LONG: Duration = Duration::from_secs(60);
+const SILENT_LONG_PACE: Duration = Duration::from_secs(1);
+
+/// A client's grid, and the run that is on.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    timing: SlotTiming,
+    /// Slots are at this and at whole numbers of slots after it.
+    phase: Duration,
+    rng: Rng,
+    run: Option<Run>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    until: Time,
+    next: Time,
+}
+
+/// Whether a slot is the last of its run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SlotKind {
+    Within,
+    Last,
+}
+
+impl Grid {
+    /// A grid whose phase is drawn now.
+    ///
+    /// # Panics
+    /// If the timing makes no sense.
+    pub(crate) fn new(timing: SlotTiming, seed: u64) -> Grid {
+        assert!((SLOT_MIN..=SLOT_MAX).contains(&timing.slot), "a slot has 20 to 200 ms");
+        assert!(timing.tail.0 <= timing.tail.1, "a range has a lower end");
+        let mut rng = Rng::new(seed);
+        let phase = Duration::from_micros(rng.below(timing.slot.as_micros() as u32).into());
+        Grid { timing, phase, rng, run: None }
+    }
+
+    /// A key was typed, or is kept: a run begins with the next slot, or goes on.
+    pub(crate) fn key(&mut self, now: Time) {
+        let (least, most) = self.timing.tail;
+        let more = self.rng.below((most - least).as_micros() as u32 + 1);
+        let until = now + least + Duration::from_micros(more.into());
+        match &mut self.run {
+            Some(run) => run.until = until,
+            None => self.run = Some(Run { until, next: self.after(now) }),
+        }
+    }
+
+    /// Whether a run is on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// The next slot, if a run is on.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.run.map(|run| run.next)
+    }
+
+    /// Takes the slot that is due. The peer was heard last at `heard`.
+    pub(crate) fn take(&mut self, now: Time, heard: Option<Time>) -> Option<SlotKind> {
+        let run = self.run.filter(|run| run.next <= now)?;
+        let late = now.since(run.next);
+        let silence = heard.map_or(Duration::ZERO, |heard| now.since(heard));
+        let pace = match silence {
+            _ if silence > SILENT_LONG => SILENT_LONG_PACE,
+            _ if silence > SILENT => SILENT_PACE,
+            _ => Duration::ZERO,
+        };
+        // The first slot that is no sooner than the pace.
+        let paced = run.next + pace.saturating_sub(Duration::from_micros(1));
+        let next = self.after(paced.max(now));
+        if late > STILL_MAX || next > run.until && late > LATE_MAX {
+            self.run = None;
+            return None;
+        }
+        let kind = if next > run.until { SlotKind::Last } else { SlotKind::Within };
+        self.run = (kind == SlotKind::Within).then_some(Run { next, ..run });
+        (late <= LATE_MAX).then_some(kind)
+    }
+
+    /// The control item of a datagram of this length in a slot.
+    pub(crate) fn item(&self, kind: SlotKind, octets: usize) -> Slot {
+        Slot {
+            slot_ms: self.timing.slot.as_millis() as u8,
+            hold_ms: self.timing.hold.as_millis() as u8,
+            answer_bytes: match kind {
+                SlotKind::Within => octets.try_into().unwrap_or(u16::MAX),
+                SlotKind::Last => 0,
+            },
+        }
+    }
+
+    /// The first slot after this. The grid is computed and not counted, so that no error adds up.
+    fn after(&self, now: Time) -> Time {
+        let (slot, phase) = (self.timing.slot.as_micros() as u64, self.phase.as_micros() as u64);
+        let since = now.as_micros().saturating_sub(phase);
+        let behind = if now.as_micros() < phase { 0 } else { since / slot + 1 };
+        Time::from_micros(phase + behind * slot)
+    }
+}
+
+/// Answers that are owed at a time. Beyond it the oldest is dropped: a client sends in slots, so that a hostile one gains
+/// nothing.
+const OWED_MAX: usize = 8;
+/// Answers in a second at most: one each so long, and some at once.
+const ANSWER_PACE: Duration = Duration::from_millis(10);
+const ANSWERS_AT_ONCE: u32 = 8;
+/// Slots without a datagram after which a run is over, and the longest that they may take.
+const MISSED_MAX: u32 = 8;
+const MISSED_FOR_MAX: Duration = Duration::from_secs(1);
+
+/// The answers that a server owes, and whether its client's run is on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    owed: VecDeque<Answer>,
+    /// Until when the run is taken to be on.
+    until: Option<Time>,
+    /// When all answers will be paid for.
+    paid: Time,
+}
+
+/// An answer that is owed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Answer {
+    at: Time,
+    /// Octets that it has at least.
+    pub bytes: usize,
+    is_last: bool,
+}
+
+impl Answers {
+    /// Takes the item of a slot's datagram of this length. Values out of bounds are ignored.
+    pub(crate) fn on_slot(&mut self, now: Time, slot: Slot, octets: usize) {
+        let length = Duration::from_millis(slot.slot_ms.into());
+        let is_sane = (SLOT_MIN..=SLOT_MAX).contains(&length)
+            && (1..=HOLD_MAX_MS).contains(&slot.hold_ms)
+            && usize::from(slot.answer_bytes) <= octets;
+        let ahead = ANSWER_PACE * ANSWERS_AT_ONCE;
+        if !is_sane || self.paid > now + ahead {
+            return;
+        }
+        self.paid = self.paid.max(now) + ANSWER_PACE;
+        if self.owed.len() == OWED_MAX {
+            self.owed.pop_front();
+        }
+        self.owed.push_back(Answer {
+            at: now + Duration::from_millis(slot.hold_ms.into()),
+            bytes: slot.answer_bytes.into(),
+            is_last: slot.answer_bytes == 0,
+        });
+        self.until = Some(now + (length * MISSED_MAX).min(MISSED_FOR_MAX));
+    }
+
+    /// Forgets a run that has ended without a word.
+    pub(crate) fn advance(&mut self, now: Time) {
+        self.until = self.until.filter(|until| now < *until || !self.owed.is_empty());
+    }
+
+    /// Whether a run is on: then nothing leaves but answers.
+    pub(crate) fn is_on(&self, now: Time) -> bool {
+        !self.owed.is_empty() || self.until.is_some_and(|until| now < until)
+    }
+
+    /// When an answer is due, or the run is over without one.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.owed.front().map(|answer| answer.at).or(self.until)
+    }
+
+    /// Takes the answer that is due.
+    pub(crate) fn take(&mut self, now: Time) -> Option<Answer> {
+        let answer = self.owed.pop_front_if(|answer| answer.at <= now)?;
+        if answer.is_last {
+            self.until = None;
+        }
+        Some(answer)
+    }
+}
+
+/// The runs of one end.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    /// A client's.
+    pub grid: Option<Grid>,
+    /// A server's.
+    pub answers: Answers,
+    /// What the next datagram is.
+    pub turn: Option<Turn>,
+    /// What waits is too much for slots.
+    pub is_long: bool,
+}
+
+/// A datagram in a slot, or an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// What it says of its slot.
+    pub slot: Option<Slot>,
+    /// Octets that it has at least.
+    pub least: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    #[test]
+    fn slots_are_on_the_grid_whenever_keys_come() {
+        for seed in 0..200 {
+            let mut grid = Grid::new(SlotTiming::ROVE, seed);
+            assert_eq!(grid.next(), None);
+            grid.key(ms(1000 + seed * 7));
+            let first = grid.next().unwrap();
+            assert!(first > ms(1000 + seed * 7) && first <= ms(1055 + seed * 7));
+            let mut last = first;
+            let mut kinds = Vec::new();
+            while let Some(at) = grid.next() {
+                assert!(at == first || at.since(last) == Duration::from_millis(55));
+                assert_eq!(grid.take(at - Duration::from_micros(1), Some(at)), None);
+                kinds.push(grid.take(at, Some(at)).unwrap());
+                last = at;
+            }
+            assert_eq!(kinds.pop(), Some(SlotKind::Last));
+            assert!(!kinds.contains(&SlotKind::Last));
+            assert!((35..=91).contains(&kinds.len()), "{}", kinds.len());
+        }
+    }
+
+    #[test]
+    fn late_slots_are_left_out() {
+        let mut grid = Grid::new(SlotTiming::ROVE, 3);
+        grid.key(ms(0));
+        let first = grid.next().unwrap();
+        let late = |by: u64| first + Duration::from_millis(by);
+        assert_eq!(grid.take(late(25), None), Some(SlotKind::Within));
+        assert_eq!(grid.take(late(55 + 26), None), None);
+        assert_eq!(grid.next(), Some(late(110)));
+        assert_eq!(grid.take(late(1200), None), None, "it slept");
+        assert!(!grid.is_on());
+    }
+
+    #[test]
+    fn silence_makes_slots_rare() {
+        let mut grid = Grid::new(SlotTiming::ROVE, 3);
+        grid.key(ms(100_000));
+        for (heard, gap) in [(99_000, 55), (96_000, 275), (10_000, 1045)] {
+            let at = grid.next().unwrap();
+            grid.key(at);
+            grid.take(at, Some(ms(heard)));
+            assert_eq!(grid.next().unwrap().since(at).as_millis(), gap, "{heard}");
+        }
+    }
+
+    #[test]
+    fn answers_are_bounded() {
+        let mut answers = Answers::default();
+        let slot = Slot { slot_ms: 55, hold_ms: 3, answer_bytes: 128 };
+        for bad in [
+            Slot { slot_ms: 19, ..slot },
+            Slot { slot_ms: 201, ..slot },
+            Slot { hold_ms: 0, ..slot },
+            Slot { hold_ms: 21, ..slot },
+            Slot { answer_bytes: 129, ..slot },
+        ] {
+            answers.on_slot(ms(0), bad, 128);
+            assert!(!answers.is_on(ms(0)), "{bad:?}");
+        }
+        let mut answered = 0;
+        for turn in 0..1_000_000 {
+            let now = Time::from_micros(turn);
+            answers.on_slot(now, slot, 128);
+            assert!(answers.owed.len() <= OWED_MAX);
+            answered += usize::from(answers.take(now).is_some());
+        }
+        assert!((90..=110).contains(&answered), "{answered}");
+        answers.on_slot(ms(2000), Slot { answer_bytes: 0, ..slot }, 128);
+        assert!(answers.is_on(ms(2500)));
+        while answers.take(ms(2500)).is_some() {}
+        assert!(!answers.is_on(ms(2500)));
+        answers.on_slot(ms(3000), slot, 128);
+        answers.take(ms(3003));
+        assert!(answers.is_on(ms(3439)) && !answers.is_on(ms(3440)), "8 slots without one");
+    }
+}

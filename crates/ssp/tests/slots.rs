@@ -1,0 +1,293 @@
+//! While a run of slots is on, what leaves either end says nothing of keys: the same departures, octet for octet in length
+//! and microsecond for microsecond in time, with keys, without, and with twice as many.
+//!
+//! `SEEDS=2000 cargo test -p rove-ssp --test slots` takes more seeds than the gate does.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
+
+mod common;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use common::{
+    Client, Log, Page, Server, client_address, ms, native_wire, server_address, server_with,
+};
+use rove_ssp::{
+    Arrival, Config, Endpoint, Event, Machine, Outbox, Remote, Rng, Role, Session, SlotTiming,
+    StreamId, Time, Timing,
+};
+
+/// The keys of a play, all at the same times.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Typed {
+    /// Keys that are kept.
+    Nothing,
+    Keys,
+    TwiceAsMany,
+}
+
+/// A hostile path, the same for all that are compared: the fate of each departure depends on its place alone.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    seed: u64,
+    loss: u64,
+    duplicates: u64,
+    roams: bool,
+    /// Nothing passes to the client for so long, from 2 s after the first key on.
+    deaf: Duration,
+    /// Nothing passes at all.
+    dead: Duration,
+    /// A stream carries the session, and nothing passes by UDP.
+    by_stream: bool,
+}
+
+const STREAM: StreamId = StreamId::new(1);
+
+struct Pair {
+    now: Time,
+    client: Client,
+    server: Server,
+    flying: Vec<(Time, u64, Role, Remote, Vec<u8>)>,
+    sent: [u64; 2],
+    path: Path,
+    /// When the first key is typed.
+    start: Time,
+    departures: Vec<(Time, Role, usize)>,
+    from: SocketAddr,
+    echoes: bool,
+    echoed: usize,
+}
+
+fn answering() -> Timing {
+    Timing { answers_slots: true, ..Timing::ROVE }
+}
+
+const START: Time = Time::from_millis(6_400);
+const DELAY: Duration = Duration::from_millis(20);
+
+impl Pair {
+    fn new(path: Path) -> Pair {
+        let timing = Timing { slots: Some(SlotTiming::ROVE), ..Timing::ROVE };
+        let mut client = Endpoint::new(
+            Time::ZERO,
+            Config {
+                role: Role::Client,
+                wire: Box::new(native_wire(Role::Client)),
+                timing,
+                peer: Some(server_address()),
+                local: Log::default(),
+                remote: Page::default(),
+                seed: path.seed,
+            },
+        );
+        if path.by_stream {
+            client.stream_opened(Time::ZERO, STREAM);
+        }
+        Pair {
+            now: Time::ZERO,
+            client,
+            server: server_with(Time::ZERO, answering(), Box::new(native_wire(Role::Server))),
+            flying: Vec::new(),
+            sent: [0; 2],
+            path,
+            start: START,
+            departures: Vec::new(),
+            from: client_address(),
+            echoes: false,
+            echoed: 5,
+        }
+    }
+
+    fn fly(&mut self, to: Role, way: Remote, datagram: &[u8], is_in_run: bool) {
+        if is_in_run {
+            self.departures.push((self.now, to, datagram.len()));
+        }
+        let nth = self.sent[to as usize];
+        self.sent[to as usize] += 1;
+        let mut rng = Rng::new(self.path.seed ^ nth << 8 ^ (to as u64) << 60);
+        let since = self.now.since(self.start);
+        let is_hostile = self.now >= self.start;
+        let outage =
+            [self.path.dead, if to == Role::Client { self.path.deaf } else { Duration::ZERO }];
+        let lost = u64::from(rng.below(100)) < self.path.loss;
+        let swallowed = outage
+            .iter()
+            .any(|span| since >= Duration::from_secs(2) && since < Duration::from_secs(2) + *span);
+        if is_hostile && (lost || swallowed) || self.path.by_stream && !way.is_stream() {
+            return;
+        }
+        let from = match way {
+            Remote::Stream(_) => way,
+            Remote::Udp(_) if to == Role::Server => self.from.into(),
+            Remote::Udp(_) => server_address().into(),
+        };
+        let copies = 1 + u64::from(is_hostile && u64::from(rng.below(100)) < self.path.duplicates);
+        for copy in 0..copies {
+            let at = self.now + DELAY + Duration::from_millis(copy * 7);
+            self.flying.push((at, nth, to, from, datagram.to_vec()));
+        }
+    }
+
+    fn turn(&mut self) {
+        let mut out = Outbox::default();
+        loop {
+            let is_in_run = self.client.is_in_run(self.now);
+            let Some(sent) = self.client.poll_transmit(self.now, &mut out) else { break };
+            self.fly(Role::Server, sent.to, &out.datagram, is_in_run);
+        }
+        loop {
+            let is_in_run = self.server.is_in_run(self.now);
+            let Some(sent) = self.server.poll_transmit(self.now, &mut out) else { break };
+            self.fly(Role::Client, sent.to, &out.datagram, is_in_run);
+        }
+        for timeout in [self.client.poll_timeout(), self.server.poll_timeout()] {
+            assert!(timeout.is_none_or(|at| at > self.now), "{timeout:?} at {:?}", self.now);
+        }
+    }
+
+    fn run_until(&mut self, end: Time) {
+        loop {
+            self.turn();
+            let next = self.flying.iter().map(|it| it.0).min();
+            let next = [next, self.client.poll_timeout(), self.server.poll_timeout()];
+            let Some(next) = next.into_iter().flatten().min().filter(|at| *at <= end) else {
+                break;
+            };
+            self.now = next.max(self.now);
+            self.flying.sort_by_key(|it| (it.0, it.1));
+            while self.flying.first().is_some_and(|it| it.0 <= self.now) {
+                let (_, _, to, from, mut datagram) = self.flying.remove(0);
+                let arrival = Arrival { from, congested: false };
+                let _ = match to {
+                    Role::Server => self.server.handle_datagram(self.now, arrival, &mut datagram),
+                    Role::Client => self.client.handle_datagram(self.now, arrival, &mut datagram),
+                };
+                while let Some(event) = self.server.poll_event() {
+                    if let (true, Event::NewRemote { .. }) = (self.echoes, event) {
+                        let length = self.server.remote().len();
+                        if length > std::mem::replace(&mut self.echoed, length) {
+                            self.server.update(self.now, |page| page.write(length, b"x"));
+                        }
+                    }
+                }
+                while self.client.poll_event().is_some() {}
+            }
+        }
+        self.now = end;
+        self.turn();
+    }
+}
+
+/// Types for `span` and lets the run end. Returns what left during the run, and the pair.
+fn play(path: Path, typed: Typed, span: Duration) -> (Vec<(Time, Role, usize)>, Pair) {
+    let mut pair = Pair::new(path);
+    pair.client.update(Time::ZERO, |log| log.push(b"hello"));
+    pair.run_until(START);
+    assert_eq!(pair.client.answers_slots(), Some(true));
+    pair.echoes = typed != Typed::Nothing;
+    let mut rng = Rng::new(path.seed);
+    pair.departures.clear();
+    let mut next_key = START;
+    let roams_at = START + Duration::from_millis(3_300);
+    while next_key < START + span {
+        pair.run_until(next_key);
+        let now = pair.now;
+        pair.client.typed(now);
+        match typed {
+            Typed::Nothing => {}
+            Typed::Keys => pair.client.update(now, |log| log.push(b"k")),
+            Typed::TwiceAsMany => pair.client.update(now, |log| log.push(b"kk")),
+        }
+        next_key = now + Duration::from_micros(u64::from(30_000 + rng.below(900_000)));
+        if path.roams && next_key > roams_at {
+            pair.from = "203.0.113.7:4444".parse().unwrap();
+        }
+    }
+    while pair.client.is_in_run(pair.now) {
+        pair.run_until(pair.now + Duration::from_millis(5));
+    }
+    (std::mem::take(&mut pair.departures), pair)
+}
+
+fn seeds() -> u64 {
+    std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300)
+}
+
+fn path(seed: u64) -> Path {
+    Path {
+        seed,
+        loss: (seed % 6) * 10,
+        duplicates: (seed / 6 % 2) * 20,
+        roams: seed % 4 == 3,
+        deaf: Duration::ZERO,
+        dead: Duration::ZERO,
+        by_stream: false,
+    }
+}
+
+#[test]
+fn departures_in_a_run_say_nothing_of_keys() {
+    for seed in 1..=seeds() {
+        let path = path(seed);
+        let span = Duration::from_secs(8);
+        let (none, _) = play(path, Typed::Nothing, span);
+        for typed in [Typed::Keys, Typed::TwiceAsMany] {
+            let (with, mut pair) = play(path, typed, span);
+            let differs = none.iter().zip(&with).find(|(a, b)| a != b);
+            assert_eq!(differs, None, "SEEDS={seed} {typed:?} {path:?}");
+            assert_eq!(none.len(), with.len(), "SEEDS={seed} {typed:?}");
+            pair.path.loss = 0;
+            pair.run_until(pair.now + Duration::from_secs(60));
+            let (typed, came) = (pair.client.local().len(), pair.server.remote().len());
+            assert_eq!(typed, came, "SEEDS={seed}: each key once");
+            assert_eq!(*pair.client.remote(), *pair.server.local(), "SEEDS={seed}: one screen");
+        }
+        let own = none.iter().filter(|it| it.1 == Role::Server);
+        let lengths: Vec<usize> = own.map(|it| it.2).collect();
+        assert!(lengths.iter().all(|length| *length == 128), "SEEDS={seed} {lengths:?}");
+        assert!(lengths.len() > 100, "SEEDS={seed} {}", lengths.len());
+    }
+}
+
+/// Keys that pile up, for one who drops answers, or all of it, make no datagram longer.
+#[test]
+fn keys_that_pile_up_do_not_show() {
+    for (deaf, dead) in [(10, 0), (0, 30)] {
+        let path =
+            Path { deaf: Duration::from_secs(deaf), dead: Duration::from_secs(dead), ..path(6) };
+        let span = Duration::from_secs(40);
+        let (none, _) = play(path, Typed::Nothing, span);
+        let (with, mut pair) = play(path, Typed::TwiceAsMany, span);
+        assert_eq!(none.iter().zip(&with).find(|(a, b)| a != b), None, "{path:?}");
+        pair.run_until(pair.now + Duration::from_secs(60));
+        assert_eq!(pair.client.local().len(), pair.server.remote().len());
+    }
+}
+
+/// Frames of a stream are slots as well, and UDP is tried beside them at times that no key decides.
+#[test]
+fn slots_are_the_same_by_a_stream() {
+    for seed in 1..=10 {
+        let path = Path { loss: 0, duplicates: 0, roams: false, by_stream: true, ..path(seed) };
+        let span = Duration::from_secs(20);
+        let (none, pair) = play(path, Typed::Nothing, span);
+        assert!(pair.client.peer().is_some_and(Remote::is_stream));
+        for typed in [Typed::Keys, Typed::TwiceAsMany] {
+            let (with, mut pair) = play(path, typed, span);
+            assert_eq!(none.iter().zip(&with).find(|(a, b)| a != b), None, "{seed} {typed:?}");
+            pair.run_until(pair.now + Duration::from_secs(5));
+            assert_eq!(pair.client.local().len(), pair.server.remote().len());
+        }
+        let tries = none.iter().filter(|it| it.1 == Role::Server && it.2 != 128).count();
+        assert!((4..=12).contains(&tries), "UDP is tried: {tries}");
+        let answers = none.iter().filter(|it| it.1 == Role::Client);
+        assert!(answers.clone().count() > 200 && answers.clone().all(|it| it.2 == 128));
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_slots_has_no_runs() {
+    let mut pair = Pair::new(path(6));
+    pair.client.typed(ms(0));
+    assert!(!pair.client.is_in_run(ms(0)), "nobody has said that it answers");
+}
