@@ -32,6 +32,6 @@ impl Trial<'_> {
     }
 }
 
-/// Datagrams of both ends in a minute in which nothing happens: a beat every three seconds and its answer, and what
-/// searches the path or tries UDP.
-const DATAGRAMS_MAX: u64 = 120;
+/// Datagrams of both ends in a minute in which nothing happens. Who is not answered asks each 250 ms for a minute, and
+/// each second from then on; a beat every three seconds and its answer, what searches the path or tries UDP are fewer.
+const DATAGRAMS_MAX: u64 = 300;

@@ -1,17 +1,23 @@
 //! The ways of a trial's session: how UDP and the stream are at its beginning, in its middle, and when all is well again.
 
+use std::time::Duration;
+
 use rove_ssp::Session as _;
 
 use super::{ROUND_TRIP, Trial};
 use crate::byte_stream::StreamProfile;
 use crate::link::Profile;
 use crate::rng::Chance;
+use crate::scenario::Scenario;
 use crate::session::Session;
 use crate::ways::Ways;
 use crate::world::Fault;
 
 /// Octets on their way by a stream: its window, the first fragments of one more instruction, and what is about the path.
 const STREAM_OCTETS_MAX: usize = 32 << 10;
+
+/// A datagram each 250 ms to an end that does not answer.
+const ASKED_OCTETS_A_SECOND: usize = 4 * 150;
 
 impl Trial<'_> {
     /// ssh is there from the first moment.
@@ -35,10 +41,14 @@ impl Trial<'_> {
         world.set_profile(*server_id, *client_id, down);
     }
 
-    /// Little waits in a stream, so that nothing in it is old.
+    /// Little waits in a stream, so that nothing in it is old, but for what asks for an answer while an end sleeps.
     pub(super) fn measure_stream(&self) -> Result<(), Fault> {
+        let Scenario { client_sleeps, server_sleeps, .. } = self.scenario;
+        let asleep: Duration =
+            client_sleeps.iter().chain(server_sleeps).map(|(_, span)| *span).sum();
+        let asked = ASKED_OCTETS_A_SECOND * asleep.as_secs() as usize;
         match self.session.world.stream_octets_most() {
-            most if most > STREAM_OCTETS_MAX => {
+            most if most > STREAM_OCTETS_MAX + asked => {
                 self.fault(format!("{most} octets were on their way by a stream"))
             }
             _ => Ok(()),
