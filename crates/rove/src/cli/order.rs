@@ -144,7 +144,9 @@ fn options<'a>(
         let (name, value) = (halves.next().unwrap_or_default(), halves.next());
         let arg = find(&|arg| arg.get_long().is_some_and(|long| long.as_bytes() == name));
         let mut option = given(arg, &[b"--", name].concat(), value);
-        if takes(arg) && value.is_none() {
+        // Some are whole without a value, and have one behind = alone.
+        let is_whole = arg.is_some_and(Arg::is_require_equals_set);
+        if takes(arg) && value.is_none() && !is_whole {
             option.value = rest.next().cloned();
         }
         return vec![option];
@@ -190,6 +192,7 @@ mod tests {
             value('l', "login"),
             value('L', "local"),
             value('u', "udp-port"),
+            Arg::new("obscure").long("obscure").num_args(0..=1).require_equals(true),
         ])
     }
 
@@ -213,6 +216,9 @@ mod tests {
             ("h ls -- x", "-- h ls -- x"),
             ("--udp-port 0 h ls", "--udp-port=0 -- h ls"),
             ("--udp-port=0 h ls", "--udp-port=0 -- h ls"),
+            ("--obscure h ls", "--obscure -- h ls"),
+            ("h --obscure -x ls", "--obscure -x -- h ls"),
+            ("--obscure=never h", "--obscure=never -- h"),
             ("-L 1:h:2 -N h", "-L 1:h:2 -N -- h"),
             ("--odd=1 -Tz -xp 5 h", "--odd=1 -T -z -x -p 5 -- h"),
             ("-p", "-p"),
