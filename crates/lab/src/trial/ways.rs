@@ -41,12 +41,14 @@ impl Trial<'_> {
         world.set_profile(*server_id, *client_id, down);
     }
 
-    /// Little waits in a stream, so that nothing in it is old, but for what asks for an answer while an end sleeps.
+    /// Little waits in a stream, so that nothing in it is old, but for what asks for an answer while none can come.
     pub(super) fn measure_stream(&self) -> Result<(), Fault> {
-        let Scenario { client_sleeps, server_sleeps, .. } = self.scenario;
+        let Scenario { client_sleeps, server_sleeps, ways, .. } = self.scenario;
         let asleep: Duration =
             client_sleeps.iter().chain(server_sleeps).map(|(_, span)| *span).sum();
-        let asked = ASKED_OCTETS_A_SECOND * asleep.as_secs() as usize;
+        let outages = ways.iter().flat_map(|ways| &ways.stream.outages);
+        let cut: Duration = outages.map(|outage| outage.end.since(outage.start)).sum();
+        let asked = ASKED_OCTETS_A_SECOND * (asleep + cut).as_secs() as usize;
         match self.session.world.stream_octets_most() {
             most if most > STREAM_OCTETS_MAX + asked => {
                 self.fault(format!("{most} octets were on their way by a stream"))
