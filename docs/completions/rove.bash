@@ -302,7 +302,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__cp)
-            opts="-r -p -l -B -C -3 -T -O -s -c -v -q -4 -6 -i -J -F -o -t -P -S -h --links --limit --json --give-up --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
+            opts="-r -p -l -B -C -3 -T -O -s -c -v -q -4 -6 -i -J -F -o -t -P -S -h --links --limit --json --give-up --way --udp-port --server --bind-server --local --family --user --ssh --mosh-wire --native --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -326,6 +326,10 @@ _rove() {
                     ;;
                 -c)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --way)
+                    COMPREPLY=($(compgen -W "auto udp ssh" -- "${cur}"))
                     return 0
                     ;;
                 --udp-port)
@@ -486,7 +490,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__exec)
-            opts="-a -T -s -n -G -e -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -c -m -b -B -I -S -C -K -k -2 -x -h -V --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -T -s -n -G -e -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -c -m -b -B -I -S -C -K -k -2 -x -h -V --public-remote --give-up --way --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -514,6 +518,10 @@ _rove() {
                     ;;
                 --give-up)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --way)
+                    COMPREPLY=($(compgen -W "auto udp ssh" -- "${cur}"))
                     return 0
                     ;;
                 --udp-port)

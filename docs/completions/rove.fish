@@ -33,7 +33,7 @@ always\t'The same, and all other keys go in slots'
 never\t'Each key goes at once'"
 complete -c rove -n "__fish_rove_needs_command" -l obscure-slot -d 'With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with --metered 100]' -r
 complete -c rove -n "__fish_rove_needs_command" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
-complete -c rove -n "__fish_rove_needs_command" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+complete -c rove -n "__fish_rove_needs_command" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
 ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_needs_command" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
@@ -98,6 +98,9 @@ complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a seco
 complete -c rove -n "__fish_rove_using_subcommand cp" -s l -d 'The same as scp has it, in units of 1024 bits a second' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l give-up -d 'End when a host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s c -d 'For ssh, and so for the login alone' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+udp\t'UDP alone'
+ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_using_subcommand cp" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -163,6 +166,9 @@ complete -c rove -n "__fish_rove_using_subcommand exec" -s R -d 'Listen on the h
 complete -c rove -n "__fish_rove_using_subcommand exec" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+udp\t'UDP alone'
+ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_using_subcommand exec" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -269,7 +275,7 @@ always\t'The same, and all other keys go in slots'
 never\t'Each key goes at once'"
 complete -c rove -n "__fish_rove_using_subcommand attach" -l obscure-slot -d 'With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with --metered 100]' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
-complete -c rove -n "__fish_rove_using_subcommand attach" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
 ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_using_subcommand attach" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r
@@ -326,7 +332,7 @@ always\t'The same, and all other keys go in slots'
 never\t'Each key goes at once'"
 complete -c rove -n "__fish_rove_using_subcommand new" -l obscure-slot -d 'With --obscure: the milliseconds between two packets while you type, from 20 to 200 [default: 55, with --metered 100]' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l history -d 'How many lines that scrolled by unseen your terminal gets at most. 0: none' -r
-complete -c rove -n "__fish_rove_using_subcommand new" -l way -d 'By which way the session goes on once ssh has started it: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
+complete -c rove -n "__fish_rove_using_subcommand new" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
 ssh\t'ssh alone'"
 complete -c rove -n "__fish_rove_using_subcommand new" -s L -d 'Listen here, and go on from the host: [ADDRESS:]PORT:HOST:PORT. The path of a Unix socket may stand for either half' -r

@@ -101,13 +101,15 @@ fn piped(
         false => words.command.join(OsStr::new(" ")),
     };
     let wanted = exec::Wanted::line(line, words.ssh.terminal, escape_variable().or(own.escape));
-    exec::on_streams(clock, login, words.forward, wanted, trace)
+    let way = words.session.way.chosen(&own);
+    exec::on_streams(clock, login, words.forward, wanted, way, trace)
 }
 
 /// Runs a session without one, for `-N` and `-W`.
 fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failure> {
     let job = exec::job_without_command(&words.forward, &words.command)?;
-    let mut login = words.login(&HostConfig::of_user(&words.host)?)?;
-    exec::for_streams(&mut login, "ssh");
+    let own = HostConfig::of_user(&words.host)?;
+    let mut login = words.login(&own)?;
+    exec::for_streams(&mut login, "ssh", words.session.way.chosen(&own));
     in_runtime(exec::alone(clock, login, &words.forward, job, trace))
 }

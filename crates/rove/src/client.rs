@@ -14,9 +14,7 @@ use std::time::Duration;
 use rove_session::client::{Config, Exit, Obscure, TtyScreen};
 use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer, SessionInfo};
-use rove_ssp::{
-    MoshWire, NativeWire, Role, Session as _, SlotTiming, StreamId, Time, Timing, Wire,
-};
+use rove_ssp::{MoshWire, NativeWire, Role, Session as _, SlotTiming, Time, Timing, Wire};
 use rove_term::{Dialect, Size};
 use rustix::process::Signal;
 
@@ -24,12 +22,11 @@ use crate::bootstrap::CostProfile;
 use crate::client::screen::{Screen, window};
 use crate::client::streams::StreamsHandle;
 pub use crate::client::way::WaySetting;
-use crate::client::way::WayWatch;
+use crate::client::way::{WayWatch, client_stream};
 use crate::failure::Failure;
 use crate::net::carrier::Carrier;
 use crate::net::port::Port;
 use crate::net::routes::{Datagrams, Routes};
-use crate::net::stdio::Stdio;
 use crate::os;
 use crate::os::clock::Clock;
 use crate::os::locked::within;
@@ -37,7 +34,7 @@ use crate::os::network_changes::NetworkChanges;
 use crate::os::sandbox::{Reach, confine, confine_all};
 use crate::os::signals::Signals;
 use crate::os::tty::Tty;
-use crate::ssh::{Reached, Secret, SshStream};
+use crate::ssh::{Reached, Secret};
 use crate::trace::Trace;
 
 /// The signals that a session on a terminal handles.
@@ -113,11 +110,7 @@ pub async fn run(
         trace.step(format_args!("no news of the network to be had: {error}"));
     }
     let (kind, server) = (found.kind, paths.server());
-    let open = |stream: SshStream| {
-        let (input, output, first) = stream.into_files();
-        Stdio::new(StreamId::new(0), input, output, &first)
-    };
-    let stream = found.stream.map(open).transpose();
+    let stream = found.stream.map(client_stream).transpose();
     let stream = stream.map_err(|e| failed("cannot go on over ssh", e))?;
     if stream.is_none() && settings.way == WaySetting::Ssh {
         return Err(Failure::new(
@@ -134,6 +127,9 @@ pub async fn run(
     let note = |what: fmt::Arguments<'_>| trace.step(what);
     let mut port = Port::new(clock, carrier, changes.ok(), &note)
         .map_err(|e| failed("cannot make a timer", e))?;
+    if let Some(beside) = &beside {
+        port.carry_quic(beside.ports.clone());
+    }
     if let Some(stream) = stream {
         let id = port.add_stream(stream);
         client.stream_opened(now, id);

@@ -6,7 +6,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use rove_ssp::{Reject, Session, Time};
+use rove_ssp::{Reject, Remote, Session, Time};
 
 use crate::net::carrier::{Carrier, Heard, Received};
 use crate::net::port::{Network, Port, Turn};
@@ -46,7 +46,7 @@ pub(crate) trait End {
     }
 
     /// A datagram of QUIC's has come, and there are no streams yet that it could go to.
-    fn quic(&mut self, _port: &Socket, _datagram: &[u8]) -> io::Result<()> {
+    fn quic(&mut self, _port: &Socket, _from: Remote, _datagram: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
@@ -115,9 +115,9 @@ fn receive(port: &mut Port<'_>, end: &mut dyn End, now: Time) -> io::Result<()> 
                 end.session().stream_closed(now, stream);
                 end.stream_ended();
             }
-            Received::Quic(datagram) => {
+            Received::Quic(from, datagram) => {
                 if let Some(socket) = carrier.port() {
-                    end.quic(socket, datagram)?;
+                    end.quic(socket, from, datagram)?;
                 }
             }
             Received::Datagram(arrival, datagram) => {

@@ -100,6 +100,8 @@ pub struct Login {
     pub request: Request,
     /// Which wires may be spoken.
     pub wires: Wires,
+    /// Nothing goes by UDP, of what needs no terminal.
+    pub is_ssh_alone: bool,
     /// The program that works without a rove on the host for services that only a rove server has; `None`
     /// for a shell, which a mosh-server gives as well.
     pub instead: Option<&'static str>,
@@ -138,6 +140,8 @@ pub struct Reached {
     pub is_broken: bool,
     /// ssh itself, if the session can go on over it.
     pub stream: Option<SshStream>,
+    /// Nothing goes by UDP, of what needs no terminal.
+    pub is_ssh_alone: bool,
 }
 
 /// What there is on the host.
@@ -248,7 +252,15 @@ impl Login {
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         self.tell(kind, candidates.addresses[0], &reply.facts, trace);
         let is_broken = reply.facts.get("BROKEN").is_some();
-        Ok(Found::Server(Reached { kind, secret, candidates, warning, is_broken, stream }))
+        Ok(Found::Server(Reached {
+            kind,
+            secret,
+            candidates,
+            warning,
+            is_broken,
+            stream,
+            is_ssh_alone: self.is_ssh_alone,
+        }))
     }
 
     /// Asks about the sessions there, and returns what was said.

@@ -52,6 +52,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
         wires,
         hosts: None,
         report: std::sync::Arc::default(),
+        is_ssh_alone: false,
         instead: None,
         meant: None,
         request: Request {

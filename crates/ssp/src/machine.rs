@@ -91,6 +91,11 @@ impl StreamId {
     pub const fn new(number: u32) -> StreamId {
         StreamId(number)
     }
+
+    /// Its number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// Where a peer is.

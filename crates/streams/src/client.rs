@@ -15,6 +15,7 @@ use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, TokioRun
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batched::BatchedSocket;
+use crate::carried::{StreamPorts, is_stream};
 use crate::connection::{ConnectionTask, REPLACED, transport};
 use crate::keys::{Keys, SERVER_NAME};
 use crate::mux::{Ended, Role};
@@ -68,10 +69,11 @@ pub(crate) const RESETS_EACH: Duration = Duration::from_secs(24 * 3600);
 pub fn start(secret: &[u8; 32], memory: SecretMemory) -> (Streams, PathHints, Connector) {
     let shared = Shared::new(Role::Client);
     shared.lose_carrier();
-    let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true }));
+    let path = Arc::new(Mutex::new(Path { server: None, moves: 0, is_down: true, expects: false }));
     let link = PathHints { shared: Arc::clone(&shared), path: Arc::clone(&path) };
     let keys = Keys::new(secret, memory);
-    let network = Arc::new(System { route_mtu: RouteMtu::UNKNOWN });
+    let network =
+        Arc::new(System { route_mtu: RouteMtu::UNKNOWN, streams: StreamPorts::default() });
     let carrier = Connector { shared: Arc::clone(&shared), path, keys, numbers: 0, network };
     (Streams { shared }, link, carrier)
 }
@@ -85,6 +87,8 @@ struct Path {
     moves: u64,
     /// No connection works, so hearing the server again is news.
     is_down: bool,
+    /// The server was expected by UDP.
+    expects: bool,
 }
 
 /// The handle through which the driver of a session's own datagrams reports on the path.
@@ -100,7 +104,8 @@ impl PathHints {
         let silent = self.shared.heard().is_none_or(|heard| heard.elapsed() > OWES_MIN);
         self.shared.hear();
         let mut path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
-        if path.server.replace(server) != Some(server) || silent && path.is_down {
+        let before = path.server.replace(server);
+        if before != Some(server) || silent && path.is_down {
             self.shared.news.notify_one();
         }
     }
@@ -109,7 +114,10 @@ impl PathHints {
     /// not wait for a round trip of the session's own datagrams.
     pub fn expect(&self, server: SocketAddr) {
         self.shared.hear();
-        self.path.lock().unwrap_or_else(PoisonError::into_inner).server.get_or_insert(server);
+        let mut path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
+        path.server.get_or_insert(server);
+        path.expects = true;
+        drop(path);
         self.shared.news.notify_one();
     }
 
@@ -252,7 +260,12 @@ impl Connector {
 
     /// Uses the system's network, with what it says of the route to the server.
     pub fn with_route_mtu(self, route_mtu: RouteMtu) -> Connector {
-        self.within(Arc::new(System { route_mtu }))
+        self.with_system(route_mtu, StreamPorts::default())
+    }
+
+    /// Uses the system's network, with what it says of the route to the server, and the session's streams beside it.
+    pub fn with_system(self, route_mtu: RouteMtu, streams: StreamPorts) -> Connector {
+        self.within(Arc::new(System { route_mtu, streams }))
     }
 
     /// Carries the channels until the session is over. Needs a tokio runtime with I/O and time.
@@ -265,7 +278,11 @@ impl Connector {
             let now = clock::now();
             let (server, moves) = self.path();
             live.take_if(|live| live.task.is_finished());
-            let is_new = live.as_ref().is_some_and(|live| live.moves != moves);
+            let is_new = live.as_ref().is_some_and(|live| {
+                // What goes over a stream goes better by UDP.
+                let is_better = server.is_some_and(|server| !is_stream(server));
+                live.moves != moves || is_better && is_stream(live.connection.remote_address())
+            });
             let looked = live.as_mut().map(|live| {
                 tries.rtt = live.connection.rtt();
                 if is_new { Err(Stalled) } else { live.look(now, &self.shared) }
@@ -342,6 +359,9 @@ impl Connector {
         moves: u64,
         tasks: &mut JoinSet<()>,
     ) -> Option<Live> {
+        let expects = self.path.lock().unwrap_or_else(PoisonError::into_inner).expects;
+        let is_over_stream = expects && is_stream(connection.remote_address());
+        self.shared.is_over_stream.store(is_over_stream, Ordering::Relaxed);
         self.shared.carried().has_met = true;
         self.numbers += 1;
         let proofs = Proofs::new(self.keys.clone(), &*self.keys.exported(&connection)?);

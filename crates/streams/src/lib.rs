@@ -8,6 +8,7 @@
 #![warn(unreachable_pub)]
 
 mod batched;
+pub mod carried;
 mod channel;
 pub mod client;
 pub mod clock;
@@ -28,6 +29,7 @@ pub mod testing;
 
 use std::fmt;
 use std::future::poll_fn;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -120,6 +122,11 @@ impl Streams {
     /// Whether QUIC has ever made a round trip to the peer.
     pub fn has_met(&self) -> bool {
         self.shared.carried().has_met
+    }
+
+    /// Whether channels go over the session's stream, because UDP does not answer.
+    pub fn is_over_stream(&self) -> bool {
+        self.shared.is_over_stream.load(Ordering::Relaxed)
     }
 
     /// Whether a connection has ever carried channels.

@@ -11,6 +11,8 @@ pub use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 pub use quinn::{AsyncUdpSocket, UdpPoller};
 use quinn::{EndpointConfig, Runtime as _, TokioRuntime};
 
+use crate::carried::{StreamPorts, is_stream};
+
 /// The kernel's receive buffer that we ask for, as at the server.
 const BUFFER_BYTES: usize = 4 << 20;
 
@@ -46,10 +48,15 @@ impl RouteMtu {
 #[derive(Debug)]
 pub(crate) struct System {
     pub(crate) route_mtu: RouteMtu,
+    /// The session's streams beside UDP.
+    pub(crate) streams: StreamPorts,
 }
 
 impl Network for System {
     fn open(&self, server: SocketAddr) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        if is_stream(server) {
+            return Ok(self.streams.socket(server));
+        }
         let any: SocketAddr = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -62,6 +69,9 @@ impl Network for System {
     }
 
     fn packet_max(&self, peer: SocketAddr) -> io::Result<u32> {
+        if is_stream(peer) {
+            return Ok(u32::from(u16::MAX));
+        }
         let ip = peer.ip().to_canonical();
         let any: IpAddr = match ip {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

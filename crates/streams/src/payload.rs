@@ -38,6 +38,7 @@ fn payload_max(peer: SocketAddr, network: &dyn Network) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carried::StreamPorts;
     use crate::network::{RouteMtu, System};
 
     #[test]
@@ -55,7 +56,10 @@ mod tests {
             ("[::ffff:127.0.0.1]:9", RouteMtu::UNKNOWN, 1_472),
             ("[::1]:9", RouteMtu::UNKNOWN, 1_452),
         ] {
-            let payload = payload_max(peer.parse().unwrap(), &System { route_mtu });
+            let payload = payload_max(
+                peer.parse().unwrap(),
+                &System { route_mtu, streams: StreamPorts::default() },
+            );
             assert_eq!(payload, expected, "{peer}, {route_mtu:?}");
         }
     }

@@ -13,6 +13,7 @@ use quinn::udp::{self, EcnCodepoint, RecvMeta, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
 
+use crate::carried::{Blocked, RoomPoller, StreamPorts, is_stream};
 use crate::keys::{InitialFilter, Keys};
 
 /// Datagrams of one sender, read from the port in one piece.
@@ -138,14 +139,18 @@ pub(crate) struct Port {
     state: UdpSocketState,
     /// A clone of the socket, watched since a write found no room.
     full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
+    /// The session's streams, each of which takes the datagrams for its address.
+    streams: StreamPorts,
+    blocked: Blocked,
 }
 
 impl Port {
-    pub(crate) fn new(socket: UdpSocket) -> io::Result<Port> {
+    pub(crate) fn new(socket: UdpSocket, streams: StreamPorts) -> io::Result<Port> {
         let state = UdpSocketState::new((&socket).into())?;
         // A full port must not block the thread that carries all streams.
         socket.set_nonblocking(true)?;
-        Ok(Port { socket, state, full: Mutex::new(None) })
+        let (full, blocked) = (Mutex::new(None), Blocked::default());
+        Ok(Port { socket, state, full, streams, blocked })
     }
 
     fn full(&self) -> MutexGuard<'_, Option<Arc<tokio::net::UdpSocket>>> {
@@ -170,10 +175,16 @@ impl fmt::Debug for Port {
 
 impl AsyncUdpSocket for Port {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Poller { port: self, waiting: None })
+        let room = RoomPoller::new(self.streams.clone());
+        Box::pin(Poller { port: self, waiting: None, room })
     }
 
     fn try_send(&self, transmit: &udp::Transmit<'_>) -> io::Result<()> {
+        if is_stream(transmit.destination) {
+            let sent = self.streams.try_send(transmit);
+            self.blocked.note(transmit.destination, &sent);
+            return sent;
+        }
         let sent = self.state.send((&self.socket).into(), transmit);
         if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             self.watch()?;
@@ -212,6 +223,7 @@ impl AsyncUdpSocket for Port {
 struct Poller {
     port: Arc<Port>,
     waiting: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>>,
+    room: RoomPoller,
 }
 
 impl fmt::Debug for Poller {
@@ -222,7 +234,8 @@ impl fmt::Debug for Poller {
 
 impl UdpPoller for Poller {
     fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Poller { port, waiting } = self.get_mut();
+        let Poller { port, waiting, room } = self.get_mut();
+        ready!(room.poll_room(&port.blocked, cx));
         if waiting.is_none() {
             let Some(full) = port.full().clone() else { return Poll::Ready(Ok(())) };
             *waiting = Some(Box::pin(async move { full.writable().await }));
@@ -247,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn all_who_wait_for_room_are_told() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = Arc::new(Port::new(socket).unwrap());
+        let port = Arc::new(Port::new(socket, StreamPorts::default()).unwrap());
         let mut pollers = [(); 3].map(|()| Arc::clone(&port).create_io_poller());
         port.watch().unwrap();
         // The runtime has not looked at the port yet.

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batched::BatchedSocket;
+use crate::carried::StreamPorts;
 use crate::client::RESETS_EACH;
 use crate::connection::{ConnectionTask, REPLACED, UNPROVEN, skip_address_limit, transport};
 use crate::keys::{Keys, OwnIds};
@@ -66,7 +67,8 @@ impl Dormant {
         let waiting = Arc::new(AtomicUsize::new(0));
         let lane = QuicInbox { shared: Arc::clone(&shared), sender, waiting: Arc::clone(&waiting) };
         let batches = Batches { receiver, waiting };
-        let carrier = Acceptor { shared: Arc::clone(&shared), batches, keys: self.0 };
+        let streams = StreamPorts::default();
+        let carrier = Acceptor { shared: Arc::clone(&shared), batches, keys: self.0, streams };
         (Streams { shared }, lane, carrier)
     }
 }
@@ -121,9 +123,15 @@ pub struct Acceptor {
     shared: Arc<Shared>,
     batches: Batches,
     keys: Keys,
+    streams: StreamPorts,
 }
 
 impl Acceptor {
+    /// Connections may come by these streams too.
+    pub fn with_streams(self, streams: StreamPorts) -> Acceptor {
+        Acceptor { streams, ..self }
+    }
+
     /// Reports each TLS secret, as the client's does.
     pub fn tell_secrets(&mut self, tell: impl Fn(&str, &[u8]) + Send + Sync + 'static) {
         self.keys.tell_secrets(tell);
@@ -132,7 +140,9 @@ impl Acceptor {
     /// Carries the channels until the session is over. `port` is a clone of the session's socket, which the
     /// driver reads. Needs a tokio runtime with I/O and time.
     pub async fn run(self, port: UdpSocket, route_mtu: RouteMtu) -> io::Result<()> {
-        self.run_within(Arc::new(System { route_mtu }), Arc::new(Port::new(port)?)).await
+        let streams = self.streams.clone();
+        let port = Arc::new(Port::new(port, streams.clone())?);
+        self.run_within(Arc::new(System { route_mtu, streams }), port).await
     }
 
     /// The same in this network. It only sends by `port`: what arrives comes by the inbox.
@@ -141,7 +151,7 @@ impl Acceptor {
         network: Arc<dyn Network>,
         port: Arc<dyn AsyncUdpSocket>,
     ) -> io::Result<()> {
-        let Acceptor { shared, batches, keys } = self;
+        let Acceptor { shared, batches, keys, .. } = self;
         let config = config(&keys)?;
         let endpoint = open(port, &*network, batches, &keys, config.clone())?;
         let began = clock::now();
@@ -414,7 +424,8 @@ mod tests {
         let began = clock::now();
         let keys = Keys::new(&[7; 32], SecretMemory::ORDINARY);
         let config = config(&keys).unwrap();
-        let network = Arc::new(System { route_mtu: RouteMtu::UNKNOWN });
+        let network =
+            Arc::new(System { route_mtu: RouteMtu::UNKNOWN, streams: StreamPorts::default() });
         let shared = Shared::new(Role::Server);
         let mut visits = Admissions::new(keys, config, shared, network, began);
         for (number, admitted) in [

@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub heard: Mutex<Option<Heard>>,
     /// Which connections carry channels.
     pub carried: Mutex<CarriedSince>,
+    /// The newest connection goes over a stream, although UDP was expected.
+    pub is_over_stream: AtomicBool,
     /// The working connection was lost.
     pub lost: Notify,
     /// The session is over.
@@ -89,6 +91,7 @@ impl Shared {
             activity,
             heard: Mutex::new(None),
             carried: Mutex::default(),
+            is_over_stream: AtomicBool::new(false),
             lost: Notify::new(),
             ended: Notify::new(),
             wire: Mutex::new(None),

@@ -1,8 +1,9 @@
 //! UDP that is blocked, and comes and goes: a session goes on over ssh. Client, sshd and server are in a network of
 //! their own, in which nftables drops what it is told to.
 
+use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rove_lab::testing::clock::Clock;
@@ -14,7 +15,7 @@ use rove_lab::testing::sshd::Sshd;
 use rove_term::Size;
 
 use crate::common::rove_program;
-use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, words};
+use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, until, words};
 
 /// An sshd in a network of its own.
 struct Scene {
@@ -23,11 +24,13 @@ struct Scene {
     net: Net,
 }
 
-const CASES: [Case<Scene>; 4] = [
+const CASES: [Case<Scene>; 6] = [
     ("row-16", udp_is_dropped_from_the_start),
     ("row-17", udp_comes_and_goes_under_typing),
     ("row-17-ssh", a_session_on_udp_does_not_need_ssh),
     ("row-17-way", one_way_alone),
+    ("row-18", copies_and_commands_without_udp),
+    ("row-18-turn", a_copy_while_udp_comes_and_goes),
 ];
 
 /// As a row shows it, without the blank behind it.
@@ -75,6 +78,14 @@ impl Scene {
         command.arg("-F").arg(&self.config).args(options).arg("here");
         self.settle(&mut command);
         Program::start(command, Size::DEFAULT).map_err(words)
+    }
+
+    /// One of rove's other commands, with these words.
+    fn command(&self, name: &str, words: &[&str]) -> Command {
+        let mut command = bounded(rove_program());
+        command.arg(name).arg("-F").arg(&self.config).args(words);
+        self.settle(&mut command);
+        command
     }
 
     fn settle(&self, command: &mut Command) {
@@ -193,4 +204,126 @@ fn one_way_alone(scene: &Scene) -> Outcome {
         leave(&mut session)?;
     }
     Ok(())
+}
+
+/// Octets of a copy.
+const BIG: usize = 24_000_000;
+
+/// Octets that no compression makes fewer, by xorshift64.
+fn octets(count: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_be_bytes()
+    };
+    std::iter::from_fn(|| Some(next())).flatten().take(count).collect()
+}
+
+/// A command that ends well, and how long it took.
+fn done(mut command: Command) -> Result<(Duration, String), String> {
+    let since = Clock::start();
+    let end = command.output().map_err(words)?;
+    let took = since.elapsed();
+    let said = String::from_utf8_lossy(&end.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&end.stderr).into_owned();
+    match end.status.code() {
+        Some(0) => Ok((took, format!("{said}{errors}"))),
+        other => Err(format!("ended with {other:?} after {took:?}: {said}{errors}")),
+    }
+}
+
+/// Where no datagram by UDP arrives, copies, commands and forwardings go over ssh, at no less than half of ssh's speed.
+fn copies_and_commands_without_udp(scene: &Scene) -> Outcome {
+    scene.let_udp(false)?;
+    let near = scene.sshd.directory();
+    let (big, back) = (near.join("big"), near.join("back"));
+    let whole = octets(BIG);
+    fs::write(&big, &whole).map_err(words)?;
+    // What scp does, which finds no sftp-server here.
+    let mut ssh = bounded("ssh");
+    ssh.arg("-F").arg(&scene.config).args(["here", "cat > by-ssh"]);
+    scene.settle(&mut ssh);
+    ssh.stdin(fs::File::open(&big).map_err(words)?);
+    let (ssh, _) = done(ssh)?;
+    let (up, _) = done(scene.command("cp", &["big", "here:"]))?;
+    let (down, _) = done(scene.command("cp", &["here:big", "back"]))?;
+    println!("row-18: {BIG} octets in {up:?} and back in {down:?}; by ssh in {ssh:?}");
+    if fs::read(&back).map_err(words)? != whole {
+        return Err("what came back is not what was sent".into());
+    }
+    if up.max(down) > ssh * 2 + START {
+        return Err(format!("{up:?} and {down:?} are more than twice ssh's {ssh:?}"));
+    }
+    let (_, said) = done(scene.command("cp", &["-l", "40000", "big", "here:slow"]))?;
+    if !said.contains("; over ssh: UDP does not answer") {
+        return Err(format!("a copy does not say that it went over ssh: {said}"));
+    }
+    let mut sum = scene.command("exec", &["here", "wc -c; echo there >&2"]);
+    sum.stdin(fs::File::open(&big).map_err(words)?);
+    let (took, said) = done(sum)?;
+    if !said.contains(&BIG.to_string()) || !said.contains("there") {
+        return Err(format!("a command said {said:?}"));
+    }
+    println!("row-18: a command that read them took {took:?}");
+    let mut exits = scene.command("exec", &["--way=ssh", "here", "exit 7"]);
+    match exits.status().map_err(words)?.code() {
+        Some(7) => {}
+        other => return Err(format!("a command ended with {other:?}, not 7")),
+    }
+    forwarded(scene)?;
+    scene.let_udp(true)?;
+    // And over ssh alone where UDP would be had.
+    done(scene.command("cp", &["--way=ssh", "here:big", "back"])).map(drop)
+}
+
+/// Added to what a copy may take: two more round trips, and a program that begins.
+const START: Duration = Duration::from_millis(1500);
+
+/// A shell's forwarding to the sshd itself, which greets.
+fn forwarded(scene: &Scene) -> Outcome {
+    let to = format!("47211:127.0.0.1:{}", scene.sshd.port());
+    let mut session = scene.session(&["-L", &to])?;
+    see(&mut session, PROMPT)?;
+    session.pump(Duration::from_millis(500)).map_err(words)?;
+    let mut greeting = bounded("bash");
+    greeting.args(["-c", "exec 3<>/dev/tcp/127.0.0.1/47211; head -c 4 <&3"]);
+    scene.settle(&mut greeting);
+    let (took, said) = done(greeting)?;
+    println!("row-18: the other end of a forwarding greeted after {took:?}");
+    if said != "SSH-" {
+        return Err(format!("the other end of a forwarding said {said:?}"));
+    }
+    leave(&mut session)
+}
+
+/// A copy that begins over ssh goes on by UDP, and goes back to ssh when that stops.
+fn a_copy_while_udp_comes_and_goes(scene: &Scene) -> Outcome {
+    scene.let_udp(false)?;
+    let near = scene.sshd.directory();
+    let whole = octets(BIG);
+    fs::write(near.join("big"), &whole).map_err(words)?;
+    let mut copy = scene.command("cp", &["-l", "12000", "big", "here:turns"]);
+    copy.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut copy = copy.spawn().map_err(words)?;
+    let since = Clock::start();
+    let mut turn = 0;
+    let status = until("the end of a copy", || {
+        if since.elapsed() > Duration::from_secs(4) * (turn + 1) {
+            turn += 1;
+            scene.let_udp(turn % 2 == 1).ok()?;
+        }
+        copy.try_wait().ok()?
+    })?;
+    println!("row-18: a copy of 16 s ended after {:?} and {turn} turns", since.elapsed());
+    scene.let_udp(true)?;
+    if !status.success() {
+        return Err(format!("the copy ended with {status}"));
+    }
+    done(scene.command("cp", &["here:turns", "back"]))?;
+    match fs::read(near.join("back")).map_err(words)? == whole {
+        true => Ok(()),
+        false => Err("what was copied is not what was sent".into()),
+    }
 }

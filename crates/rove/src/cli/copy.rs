@@ -11,7 +11,7 @@ use crate::cli::config::HostConfig;
 use crate::cli::exec::for_streams;
 use crate::cli::login::login;
 use crate::cli::values::parse_span;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, WayArgs, print};
 use crate::client::session::Session;
 use crate::copy::client::{self, Direction, Host, Plan, Status, Style};
 use crate::copy::location::{BadLocation, Location};
@@ -49,6 +49,9 @@ pub struct CopyArgs {
     copy: TransferArgs,
 
     #[command(flatten, next_help_heading = "Server")]
+    way: WayArgs,
+
+    #[command(flatten)]
     server: ServerArgs,
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
@@ -266,7 +269,7 @@ impl CopyArgs {
     /// If `-S` names no program.
     pub fn login(&self, host: &str, own: &HostConfig) -> Result<Login, Failure> {
         let mut login = login(host, self.ssh_options(), &self.ssh, &self.server, own)?;
-        for_streams(&mut login, "scp");
+        for_streams(&mut login, "scp", self.way.chosen(own));
         Ok(login)
     }
 

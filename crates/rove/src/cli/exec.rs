@@ -20,7 +20,8 @@ use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
 use crate::cli::values::parse_host;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, of_ssh_alone, print};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, WayArgs, of_ssh_alone, print};
+use crate::client::WaySetting;
 use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
@@ -101,6 +102,9 @@ pub struct ExecArgs {
     forward: ForwardArgs,
 
     #[command(flatten, next_help_heading = "Server")]
+    way: WayArgs,
+
+    #[command(flatten)]
     server: ServerArgs,
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
@@ -200,7 +204,7 @@ impl ExecArgs {
         if self.no_agent {
             forward.refuse_agent();
         }
-        on_streams(clock, login, forward, wanted, &trace)
+        on_streams(clock, login, forward, wanted, self.way.chosen(&own), &trace)
     }
 
     fn ssh_options(&self) -> Vec<OsString> {
@@ -304,9 +308,10 @@ pub(super) fn on_streams(
     mut login: Login,
     forward: ForwardArgs,
     wanted: Wanted,
+    way: WaySetting,
     trace: &Trace,
 ) -> Result<ExitCode, Failure> {
-    for_streams(&mut login, "ssh");
+    for_streams(&mut login, "ssh", way);
     in_runtime(async {
         let config = Config::read(login.config().await.unwrap_or_default());
         let job = wanted.job(&forward, &config, trace)?;
@@ -329,7 +334,9 @@ pub(super) fn job_without_command(
 }
 
 /// Makes `login` start a server for streams alone; `instead` is the program that works without one.
-pub(super) fn for_streams(login: &mut Login, instead: &'static str) {
+pub(super) fn for_streams(login: &mut Login, instead: &'static str, way: WaySetting) {
+    login.request.carry = way != WaySetting::Udp;
+    login.is_ssh_alone = way == WaySetting::Ssh;
     login.request.purpose = Purpose::Streams;
     login.wires = crate::ssh::Wires::Native;
     login.instead = Some(instead);

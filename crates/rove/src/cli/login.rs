@@ -68,6 +68,7 @@ pub(crate) fn login(
         host: host.to_owned(),
         family: ssh.family(),
         wires: server.wires(own),
+        is_ssh_alone: false,
         instead: None,
         meant: None,
         hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),

@@ -88,6 +88,7 @@ fn run(
         warning: None,
         is_broken: false,
         stream: None,
+        is_ssh_alone: false,
     };
     let host = server.ip().to_string();
     let session = async { client::run(clock, found, &settings, None, &host, trace).await };

@@ -107,7 +107,8 @@ fn forwarding(
         }
     };
     let failed = |error| Failure::new(format!("cannot forward: {error}"), "");
-    let Some((streams, link)) = streams::beside(found, lost(), trace).map_err(failed)? else {
+    let Some((streams, link, ports)) = streams::beside(found, lost(), trace).map_err(failed)?
+    else {
         let what = format!("nothing is forwarded: that needs a rove on {host}, and its own wire");
         if ready.on_failure == OnFailure::Exit {
             return Err(Failure::new(what, "ExitOnForwardFailure is set."));
@@ -118,7 +119,7 @@ fn forwarding(
     let on_failure = ready.on_failure;
     tokio::spawn(silence::tell_of_cuts(streams.clone(), host.to_owned(), tell.clone()));
     let serving = Serving::start(ready, streams, tell.clone(), lost(), trace).map_err(failed)?;
-    Ok(Some(StreamsHandle { link, news, on_failure, _serving: serving }))
+    Ok(Some(StreamsHandle { link, news, on_failure, ports, _serving: serving }))
 }
 
 /// The exit status: the program's own if known, as with ssh. Says that the session was ended here, since
@@ -272,7 +273,7 @@ pub(super) fn settings(
         (false, false) => either("NO_TERM_INIT").map(|_set| TtyScreen::Main),
     };
     let metered = session.metered || own.metered == Some(true);
-    let way = session.way.map(WaySetting::from).or(own.way).unwrap_or_default();
+    let way = session.way.chosen(own);
     Ok(Settings {
         tty: tty_of(session, own),
         escape: escape_variable().or(own.escape).unwrap_or_default(),

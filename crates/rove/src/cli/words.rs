@@ -17,6 +17,7 @@ use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{
     FamilyWord, ObscureWord, Predict, WayWord, parse_bind, parse_host, parse_slot,
 };
+use crate::client::WaySetting;
 use crate::failure::{FAILED, Failure};
 use crate::ssh::{Family, Wires};
 use crate::trace::Verbosity;
@@ -137,10 +138,8 @@ pub(super) struct SessionArgs {
     #[arg(long)]
     pub(super) no_clipboard: bool,
 
-    /// By which way the session goes on once ssh has started it: UDP, and ssh's own connection until UDP answers and
-    /// where it does not; or one of both alone.
-    #[arg(long, value_name = "WAY", env = "ROVE_WAY")]
-    pub(super) way: Option<WayWord>,
+    #[command(flatten)]
+    pub(super) way: WayArgs,
 
     /// Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost.
     #[arg(long)]
@@ -216,6 +215,21 @@ impl ServerArgs {
             (false, false) if own.native == Some(true) => Wires::Native,
             (false, false) => Wires::Any,
         }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct WayArgs {
+    /// By which way it goes on once ssh has started the server: UDP, and ssh's own connection until UDP answers and
+    /// where it does not; or one of both alone.
+    #[arg(long, value_name = "WAY", env = "ROVE_WAY")]
+    way: Option<WayWord>,
+}
+
+impl WayArgs {
+    /// What these words say, or the user's file.
+    pub(super) fn chosen(&self, own: &HostConfig) -> WaySetting {
+        self.way.map(WaySetting::from).or(own.way).unwrap_or_default()
     }
 }
 

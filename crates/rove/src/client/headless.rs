@@ -10,11 +10,15 @@ use std::time::Duration;
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
-use rove_ssp::{Config, ConnId, Machine, NativeWire, Remote, Role, SessionSecrets, Time, Timing};
+use rove_ssp::{
+    Config, ConnId, Machine, NativeWire, Remote, Role, Session as _, SessionSecrets, Time, Timing,
+};
+use rove_streams::carried::StreamPorts;
 use rove_streams::client::PathHints;
 use rove_term::Size;
 use tokio::sync::oneshot;
 
+use crate::client::way::client_stream;
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
@@ -23,7 +27,7 @@ use crate::os::clock::Clock;
 use crate::os::network_changes::NetworkChanges;
 use crate::os::sandbox::{Reach, confine};
 use crate::os::{self, locked};
-use crate::ssh::Candidates;
+use crate::ssh::{Candidates, SshStream};
 
 /// The session ends after this long without any contact, as a shell's does.
 const CONTACT_WAIT: Duration = Duration::from_secs(15);
@@ -49,11 +53,22 @@ pub(super) async fn drive(
     contact: oneshot::Sender<Remote>,
     goodbye: oneshot::Receiver<Goodbye>,
 ) -> io::Result<()> {
-    let HeadlessConfig { clock, candidates, secrets, conn, link } = config;
+    let HeadlessConfig { clock, candidates, secrets, conn, link, stream, ports, is_ssh_alone } =
+        config;
     let now = clock.now();
     let routes = Routes::open(now, candidates, Datagrams::Whole)?;
-    let connection = connection(now, routes.server(), &secrets, conn)?;
+    let mut connection = connection(now, routes.server(), &secrets, conn)?;
     drop(secrets);
+    let changes = NetworkChanges::watch().ok();
+    let mut port = Port::new(clock, Carrier::Client(routes), changes, &|_| ())?;
+    port.carry_quic(ports);
+    if let Some(stream) = stream {
+        let id = port.add_stream(client_stream(stream)?);
+        connection.stream_opened(now, id);
+    }
+    if is_ssh_alone {
+        port.refuse_udp();
+    }
     let mut end = Headless {
         connection,
         link,
@@ -62,8 +77,6 @@ pub(super) async fn drive(
         leaving: None,
         gives_up: Some(now + CONTACT_WAIT),
     };
-    let changes = NetworkChanges::watch().ok();
-    let mut port = Port::new(clock, Carrier::Client(routes), changes, &|_| ())?;
     // Nothing was read from the peer yet, by the streams neither. A kernel that cannot is no reason to have no
     // session.
     let _ = confine(&Reach::Datagrams);
@@ -77,6 +90,12 @@ pub(super) struct HeadlessConfig {
     pub secrets: SessionSecrets,
     pub conn: ConnId,
     pub link: PathHints,
+    /// The way over ssh.
+    pub stream: Option<SshStream>,
+    /// Where QUIC's datagrams for it wait.
+    pub ports: StreamPorts,
+    /// Nothing goes by UDP.
+    pub is_ssh_alone: bool,
 }
 
 /// The end of a session that only keeps in touch: both states stay as they were at the start.

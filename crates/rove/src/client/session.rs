@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::thread;
 
 use rove_streams::Streams;
+use rove_streams::carried::StreamPorts;
 use rove_streams::client;
 use tokio::sync::oneshot;
 
@@ -41,15 +42,29 @@ impl Session {
         os::process::keep_freed_memory();
         let server = found.candidates.addresses[0];
         let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
-        let carrier = carrier.with_route_mtu(ROUTE_MTU);
-        link.expect(server);
+        let ports = StreamPorts::default();
+        let carrier = carrier.with_system(ROUTE_MTU, ports.clone());
+        match (found.is_ssh_alone, &found.stream) {
+            (false, _) => link.expect(server),
+            (true, Some(_)) => {}
+            (true, None) => return Err(no_stream()),
+        }
         let (goodbye, said) = oneshot::channel();
         let (tell, contact) = oneshot::channel();
         let (done, over) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(failed)?;
         let own = link.clone();
-        let seat = HeadlessConfig { clock, candidates: found.candidates, secrets, conn, link: own };
+        let seat = HeadlessConfig {
+            clock,
+            candidates: found.candidates,
+            secrets,
+            conn,
+            link: own,
+            stream: found.stream,
+            ports,
+            is_ssh_alone: found.is_ssh_alone,
+        };
         let carry = move || {
             runtime.block_on(async move {
                 let carried = tokio::spawn(closing(seat.link.clone(), carrier.run()));
@@ -91,6 +106,11 @@ impl Session {
         }
         let _ = (&mut self.over).await;
     }
+}
+
+/// Nothing but ssh is to be used, and that ended.
+fn no_stream() -> Failure {
+    Failure::new("the server there cannot go on over ssh", "A newer one can: rove install HOST")
 }
 
 fn no_contact(server: SocketAddr) -> Failure {

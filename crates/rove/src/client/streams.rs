@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use rove_streams::Streams;
+use rove_streams::carried::StreamPorts;
 use rove_streams::client::{self, PathHints};
 use tokio::sync::mpsc;
 
@@ -25,6 +26,8 @@ pub struct StreamsHandle {
     pub(crate) news: mpsc::Receiver<Notice>,
     /// Whether a failed forwarding ends the session.
     pub(crate) on_failure: OnFailure,
+    /// Where QUIC's datagrams wait for the session's stream.
+    pub(crate) ports: StreamPorts,
     /// Held, since dropping it ends the forwardings with the session.
     pub(crate) _serving: Serving,
 }
@@ -35,10 +38,11 @@ pub fn beside(
     found: &Reached,
     lost: impl FnOnce() + Send + 'static,
     trace: &Trace,
-) -> io::Result<Option<(Streams, PathHints)>> {
+) -> io::Result<Option<(Streams, PathHints, StreamPorts)>> {
     let Secret::Native(secrets, _) = &found.secret else { return Ok(None) };
     let (streams, link, carrier) = client::start(secrets.streams(), locked::MEMORY);
-    let carrier = carrier.with_route_mtu(ROUTE_MTU);
+    let ports = StreamPorts::default();
+    let carrier = carrier.with_system(ROUTE_MTU, ports.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let path = link.clone();
     let (tell, told) = std::sync::mpsc::channel();
@@ -50,7 +54,7 @@ pub fn beside(
     thread::Builder::new().name("streams".into()).spawn(move || carry(work, &path, lost))?;
     let confined = told.recv().map_err(io::Error::other)?;
     trace.step(format_args!("what carries streams is confined: {confined}"));
-    Ok(Some((streams, link)))
+    Ok(Some((streams, link, ports)))
 }
 
 /// Carries streams until they end. A panic, perhaps a library's, ends them but not the session.

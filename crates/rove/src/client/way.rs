@@ -1,9 +1,13 @@
 //! Which way a session takes at present: tells of it, and when its stream is of no use any more.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rove_ssp::{Remote, Time};
+use rove_ssp::{Remote, StreamId, Time};
+
+use crate::net::stdio::Stdio;
+use crate::ssh::SshStream;
 
 /// Which ways to a server a session uses.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,6 +27,12 @@ const ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 /// UDP that was in use for so long needs no stream beside it: each costs a login there.
 const STREAM_KEPT: Duration = Duration::from_secs(30);
+
+/// The way over the ssh that has begun the session.
+pub(super) fn client_stream(stream: SshStream) -> io::Result<Stdio> {
+    let (input, output, first) = stream.into_files();
+    Stdio::new(StreamId::new(0), input, output, &first)
+}
 
 /// The way that a session takes, and for how long.
 #[derive(Debug)]
@@ -90,8 +100,6 @@ impl WayWatch {
 
 #[cfg(test)]
 mod tests {
-    use rove_ssp::StreamId;
-
     use super::*;
 
     fn ms(millis: u64) -> Time {

@@ -178,6 +178,9 @@ async fn open(host: Host<'_>, order: &Order) -> Result<Channel, Failure> {
     channel.map_err(|ended| Failure::new(format!("the session ended: {ended}"), ""))
 }
 
+/// How long UDP may take to answer before a copy is said to go over ssh.
+const UDP_WAIT: Duration = Duration::from_secs(2);
+
 /// Shows the work until it ends, and the result. An error says why it ended early.
 async fn show(
     clock: Clock,
@@ -224,7 +227,11 @@ async fn show(
         watch.on_the_way(0);
     }
     let ending = if end.is_ok() { Ending::Whole } else { Ending::BrokenOff };
-    show.end(watch, clock.now().since(start), ending);
+    let elapsed = clock.now().since(start);
+    if elapsed >= UDP_WAIT && way.hosts().any(|host| host.streams.is_over_stream()) {
+        show.over_ssh();
+    }
+    show.end(watch, elapsed, ending);
     match end {
         Ok(()) if watch.tally().failed == 0 => Ok(Status::Copied),
         Ok(()) => Ok(Status::Failed),

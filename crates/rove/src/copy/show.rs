@@ -42,6 +42,8 @@ pub(super) struct Show {
     style: Style,
     bar: Option<ProgressBar>,
     told_at: Duration,
+    /// Added to the last line: it went another way than usual.
+    way: &'static str,
 }
 
 impl Show {
@@ -54,7 +56,7 @@ impl Show {
             bar.set_style(look.expect("the template is well formed"));
             bar
         });
-        Show { style, bar, told_at: Duration::ZERO }
+        Show { style, bar, told_at: Duration::ZERO, way: "" }
     }
 
     /// Shows where the copy is, `elapsed` after its start.
@@ -106,6 +108,11 @@ impl Show {
         }
     }
 
+    /// UDP did not answer, which the last line says.
+    pub(super) fn over_ssh(&mut self) {
+        self.way = "; over ssh: UDP does not answer";
+    }
+
     /// Prints how it ended; of a broken-off copy, only the failures.
     pub(super) fn end(&mut self, watch: &Watch, elapsed: Duration, ending: Ending) {
         self.failures(watch);
@@ -115,7 +122,9 @@ impl Show {
         let tally = watch.tally();
         match self.style {
             Style::Json => print(&json("summary", &tally, elapsed)),
-            Style::Usual if ending == Ending::Whole => tell(&summary(&tally, elapsed)),
+            Style::Usual if ending == Ending::Whole => {
+                tell(&format!("{}{}", summary(&tally, elapsed), self.way));
+            }
             Style::Usual | Style::Quiet => {}
         }
         match tally.failed {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use rove_ssp::{Arrival, Remote, StreamId, Time, Transmit};
+use rove_streams::carried::address_of;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -30,7 +31,7 @@ pub(crate) enum Received<'a> {
     /// A datagram that claims to be the session's.
     Datagram(Arrival, &'a mut [u8]),
     /// A datagram of QUIC's, before there is anybody to hand it on to.
-    Quic(&'a mut [u8]),
+    Quic(Remote, &'a mut [u8]),
     /// The stream has ended.
     StreamEnded(StreamId),
     /// Something that is no concern of the session: datagrams of QUIC's that were handed on, or news of
@@ -43,8 +44,8 @@ pub(crate) enum Received<'a> {
 pub(crate) struct Heard {
     /// Where it came from.
     pub from: Remote,
-    /// Where the peer is to be reached: its source, or if anybody could have written that, the address in use. `None`
-    /// by a stream.
+    /// Where QUIC reaches the peer: at its source, or if anybody could have written that, at the address in use, or by
+    /// the stream in use. `None` where the other way was used and is only tried.
     pub at: Option<SocketAddr>,
     /// The address that datagrams go to from now on, if that has just been decided.
     pub chosen: Option<SocketAddr>,
@@ -79,7 +80,7 @@ impl Carrier {
             Ok((len, arrival)) => {
                 let octets = &mut buffer[..len];
                 match self {
-                    Carrier::Listener(_) if is_quic(octets) => Received::Quic(octets),
+                    Carrier::Listener(_) if is_quic(octets) => Received::Quic(arrival.from, octets),
                     _ => Received::Datagram(arrival, octets),
                 }
             }
@@ -105,10 +106,17 @@ impl Carrier {
     /// The datagram taken last was authentic. `peer` is where the session sends to by now: at a server, a
     /// straggler from where the client was before changes nothing.
     pub(crate) fn on_authentic(&mut self, now: Time, from: Remote, peer: Option<Remote>) -> Heard {
-        let Remote::Udp(address) = from else { return Heard { from, at: None, chosen: None } };
+        let address = match (from, peer) {
+            (Remote::Udp(address), _) => address,
+            (Remote::Stream(stream), Some(Remote::Stream(_))) => {
+                return Heard { from, at: Some(address_of(stream.number())), chosen: None };
+            }
+            (Remote::Stream(_), _) => return Heard { from, at: None, chosen: None },
+        };
+        let is_in_use = !peer.is_some_and(Remote::is_stream);
         match self {
             Carrier::Client(routes) => {
-                let at = Some(routes.server_by(address));
+                let at = is_in_use.then(|| routes.server_by(address));
                 Heard { from, at, chosen: routes.heard(now, address) }
             }
             Carrier::Listener(socket) => {

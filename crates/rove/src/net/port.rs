@@ -7,12 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rove_ssp::{Arrival, Outbox, Remote, Session, StreamId, Time};
+use rove_streams::carried::{StreamPorts, address_of};
 
 use crate::net::carrier::{Carrier, Received};
 use crate::net::frames::FrameKind;
 use crate::net::routes::Sent;
 use crate::net::stdio::{Carried, Stdio};
-use crate::net::udp::DATAGRAM_BYTES_MAX;
+use crate::net::udp::{DATAGRAM_BYTES_MAX, Socket};
 use crate::os;
 use crate::os::clock::{Alarm, Clock};
 use crate::os::locked::wipe_stack;
@@ -37,6 +38,8 @@ pub(crate) struct Port<'a> {
     /// A second way to the peer, and what came by it last.
     stream: Option<Stdio>,
     carried: Vec<u8>,
+    /// Where QUIC's datagrams for the stream wait, and those of a client's arrive.
+    quic: StreamPorts,
     /// Whether UDP is used at all.
     udp: Udp,
     outbox: Outbox,
@@ -88,6 +91,7 @@ impl<'a> Port<'a> {
             carrier,
             stream: None,
             carried: Vec::new(),
+            quic: StreamPorts::default(),
             udp: Udp::Used,
             outbox: Outbox::default(),
             buffer: Box::new([0; DATAGRAM_BYTES_MAX]),
@@ -96,8 +100,21 @@ impl<'a> Port<'a> {
     }
 
     /// There is a stream to the peer as well, which the session is told of.
-    pub(crate) fn add_stream(&mut self, stream: Stdio) -> StreamId {
-        self.stream.insert(stream).id()
+    pub(crate) fn add_stream(&mut self, mut stream: Stdio) -> StreamId {
+        let id = stream.id();
+        stream.carry(self.quic().open(id.number()));
+        self.stream = Some(stream);
+        id
+    }
+
+    /// QUIC's datagrams go by this client's stream too. Before there is one.
+    pub(crate) fn carry_quic(&mut self, quic: StreamPorts) {
+        self.quic = quic;
+    }
+
+    /// Where those for streams wait: at a server it belongs to the port that they share.
+    fn quic(&self) -> StreamPorts {
+        self.carrier.port().map_or(&self.quic, Socket::streams).clone()
     }
 
     /// The stream, if there is one.
@@ -141,10 +158,10 @@ impl<'a> Port<'a> {
 
     /// Takes the next datagram; `None` when none waits.
     pub(crate) fn try_recv(&mut self) -> Option<(&mut Carrier, Received<'_>)> {
-        let Port { carrier, buffer, stream, carried, .. } = self;
+        let Port { carrier, buffer, stream, carried, quic, .. } = self;
         let received = match carrier.try_recv(buffer.as_mut_slice()) {
             Some(received) => received,
-            None => recv_by(stream, carried)?,
+            None => recv_by(stream, carried, carrier, quic)?,
         };
         Some((carrier, received))
     }
@@ -221,7 +238,12 @@ impl<'a> Port<'a> {
 }
 
 /// What has come by the stream. One that has ended is gone.
-fn recv_by<'a>(stream: &mut Option<Stdio>, buffer: &'a mut Vec<u8>) -> Option<Received<'a>> {
+fn recv_by<'a>(
+    stream: &mut Option<Stdio>,
+    buffer: &'a mut Vec<u8>,
+    carrier: &Carrier,
+    quic: &StreamPorts,
+) -> Option<Received<'a>> {
     let open = stream.as_mut()?;
     let id = open.id();
     match open.try_recv()? {
@@ -231,7 +253,21 @@ fn recv_by<'a>(stream: &mut Option<Stdio>, buffer: &'a mut Vec<u8>) -> Option<Re
             let arrival = Arrival { from: Remote::Stream(id), congested: false };
             Some(Received::Datagram(arrival, buffer))
         }
-        Carried::Datagram(FrameKind::Quic, _) => Some(Received::Nothing),
+        Carried::Datagram(FrameKind::Quic, octets) => Some(match carrier.port() {
+            Some(port) if port.takes(octets) => {
+                port.hand_on(Remote::Stream(id), octets);
+                Received::Nothing
+            }
+            Some(_) => {
+                buffer.clear();
+                buffer.extend_from_slice(octets);
+                Received::Quic(Remote::Stream(id), buffer)
+            }
+            None => {
+                quic.deliver(address_of(id.number()), octets);
+                Received::Nothing
+            }
+        }),
         Carried::End => {
             *stream = None;
             Some(Received::StreamEnded(id))

@@ -6,12 +6,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll};
 
 use rove_ssp::StreamId;
+use rove_streams::carried::StreamPort;
 use rustix::fs::OFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::net::frames::{FrameKind, FrameQueue, FrameReader};
 use crate::os;
+
+/// QUIC's datagrams written in one turn. More wait for the next, which comes at once.
+const QUIC_A_TURN: usize = 64;
 
 /// One end of a stream.
 pub(crate) struct Stdio {
@@ -20,6 +24,8 @@ pub(crate) struct Stdio {
     output: AsyncFd<OwnedFd>,
     reader: FrameReader,
     queue: FrameQueue,
+    /// Where QUIC's datagrams for it wait.
+    quic: Option<StreamPort>,
     /// It carries nothing any more.
     ended: bool,
 }
@@ -51,6 +57,7 @@ impl Stdio {
             output: os::watch(output, Interest::WRITABLE)?,
             reader: FrameReader::new(first),
             queue: FrameQueue::default(),
+            quic: None,
             ended: false,
         })
     }
@@ -60,19 +67,47 @@ impl Stdio {
         self.id
     }
 
+    /// Writes QUIC's datagrams too, when nothing else waits.
+    pub(crate) fn carry(&mut self, quic: StreamPort) {
+        self.quic = Some(quic);
+    }
+
     /// Ready while there may be something to take. Writes what waits.
     pub(crate) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.ended && !self.queue.is_empty() {
-            match self.output.poll_write_ready(cx) {
-                Poll::Pending => break,
-                Poll::Ready(Err(_)) => self.ended = true,
-                Poll::Ready(Ok(_)) => self.flush(),
+        if self.poll_written(cx).is_ready() {
+            let mut left = QUIC_A_TURN;
+            loop {
+                if left == 0 {
+                    cx.waker().wake_by_ref();
+                    break;
+                }
+                left -= 1;
+                let Some(Poll::Ready(datagram)) = self.quic.as_ref().map(|it| it.poll_take(cx))
+                else {
+                    break;
+                };
+                self.send(FrameKind::Quic, &datagram);
+                if self.poll_written(cx).is_pending() {
+                    break;
+                }
             }
         }
         if self.ended || self.reader.has_frame() {
             return Poll::Ready(Ok(()));
         }
         self.input.poll_read_ready(cx).map(|ready| ready.map(drop))
+    }
+
+    /// Ready when nothing waits to be written. Once there is room for more it is asked again.
+    fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.ended && !self.queue.is_empty() {
+            match self.output.poll_write_ready(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(_)) => self.ended = true,
+                Poll::Ready(Ok(_)) => self.flush(),
+            }
+        }
+        Poll::Ready(())
     }
 
     /// Takes what came next; `None` when nothing waits. After the end there is no more.

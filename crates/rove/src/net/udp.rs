@@ -11,7 +11,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use rove_ssp::Arrival;
+use rove_ssp::{Arrival, Remote};
+use rove_streams::carried::{StreamPorts, address_of};
 use rove_streams::network::RouteMtu;
 use rove_streams::server::{Batch, QuicInbox};
 use rustix::io::Errno;
@@ -59,6 +60,8 @@ pub(crate) struct Socket {
     lanes: RefCell<Vec<QuicInbox>>,
     /// Other clients may begin streams.
     admits: Cell<bool>,
+    /// The session's streams beside this port.
+    streams: StreamPorts,
 }
 
 /// Set in the first octet of every QUIC datagram (`docs/streams.md` §5), and of none of the session's.
@@ -100,7 +103,8 @@ impl Socket {
         let inbox = RefCell::new(Inbox::new());
         let reached = Cell::new(None);
         let (lanes, admits) = (RefCell::default(), Cell::new(false));
-        Ok(Socket { socket, state, family, source, reached, inbox, lanes, admits })
+        let streams = StreamPorts::default();
+        Ok(Socket { socket, state, family, source, reached, inbox, lanes, admits, streams })
     }
 
     /// Datagrams arrive whole or not at all from here on: the protocol probes how much the path takes
@@ -122,9 +126,29 @@ impl Socket {
         Ok(port)
     }
 
-    /// Passes on the last datagram, which came before there was an inbox.
-    pub(crate) fn hand_on(&self, datagram: &[u8]) {
-        self.pass(&self.inbox.borrow().meta, datagram);
+    /// Passes on the last datagram that came from there, which was nobody's yet.
+    pub(crate) fn hand_on(&self, from: Remote, datagram: &[u8]) {
+        match from {
+            Remote::Udp(_) => self.pass(&self.inbox.borrow().meta, datagram),
+            Remote::Stream(stream) => self.pass_batch(&Batch {
+                octets: datagram.to_vec(),
+                stride: datagram.len(),
+                from: address_of(stream.number()),
+                to: None,
+                ecn: 0,
+            }),
+        }
+    }
+
+    /// Whether QUIC's datagrams like this one are passed on. Else it may be the first of a client's.
+    pub(crate) fn takes(&self, datagram: &[u8]) -> bool {
+        let begins = datagram.first().is_some_and(|first| first & LONG_HEADER_BIT != 0);
+        !(self.lanes.borrow().is_empty() || self.admits.get() && begins)
+    }
+
+    /// The session's streams, by which QUIC's datagrams go too.
+    pub(crate) fn streams(&self) -> &StreamPorts {
+        &self.streams
     }
 
     /// Whether datagrams that begin a connection are not passed on but returned: another client may want streams.
@@ -133,8 +157,12 @@ impl Socket {
     }
 
     fn pass(&self, meta: &RecvMeta, octets: &[u8]) {
+        self.pass_batch(&batch(meta, octets.to_vec()));
+    }
+
+    fn pass_batch(&self, batch: &Batch) {
         for lane in &*self.lanes.borrow() {
-            lane.pass(batch(meta, octets.to_vec()));
+            lane.pass(batch.clone());
         }
     }
 
@@ -153,9 +181,8 @@ impl Socket {
         loop {
             while let Some(datagram) = inbox.next() {
                 let from = canonical(inbox.meta.addr);
-                let first = inbox.bytes[datagram.start];
-                let begins = self.admits.get() && first & LONG_HEADER_BIT != 0;
-                if is_quic(&[first]) && !begins && !self.lanes.borrow().is_empty() {
+                let first = [inbox.bytes[datagram.start]];
+                if is_quic(&first) && self.takes(&first) {
                     // The kernel joins what one sender sent, and each of its ports speaks one protocol.
                     let end = inbox.unread.end;
                     inbox.unread.start = end;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
-use rove_ssp::{Config, Machine, Role, Session, Time, Timing, Wire};
+use rove_ssp::{Config, Machine, Remote, Role, Session, Time, Timing, Wire};
 use rove_term::Size;
 use rustix::process::Signal;
 
@@ -142,9 +142,9 @@ impl End for Headless {
     }
 
     /// The client need not have heard us to ask for what it started us for.
-    fn quic(&mut self, port: &Socket, datagram: &[u8]) -> io::Result<()> {
+    fn quic(&mut self, port: &Socket, from: Remote, datagram: &[u8]) -> io::Result<()> {
         if self.beside.is_asked_for(datagram) {
-            self.beside.begin(port, Some(datagram))?;
+            self.beside.begin(port, Some((from, datagram)))?;
         }
         Ok(())
     }

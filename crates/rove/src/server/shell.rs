@@ -411,9 +411,9 @@ impl End for Shell {
     }
 
     /// Streams begin only once the client is known: before that, anybody may ask.
-    fn quic(&mut self, port: &Socket, datagram: &[u8]) -> io::Result<()> {
+    fn quic(&mut self, port: &Socket, from: Remote, datagram: &[u8]) -> io::Result<()> {
         if self.session.peer().is_some()
-            && let Err(error) = self.besides.quic(port, datagram)
+            && let Err(error) = self.besides.quic(port, from, datagram)
         {
             self.note(&format_args!("no streams: {error}"));
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::thread::{self, JoinHandle};
 
+use rove_ssp::Remote;
 use rove_streams::server::{Dormant, QuicInbox};
 
 use crate::net::udp::{ROUTE_MTU, Socket};
@@ -35,13 +36,18 @@ impl StreamService {
 
     /// Begins, once: from here on the session's port is shared. `first` is the last datagram, which asked
     /// for streams, if there is one: its sender need not ask again.
-    pub(super) fn begin(&mut self, socket: &Socket, first: Option<&[u8]>) -> io::Result<()> {
+    pub(super) fn begin(
+        &mut self,
+        socket: &Socket,
+        first: Option<(Remote, &[u8])>,
+    ) -> io::Result<()> {
         let Some((idle, config)) = self.idle.take() else { return Ok(()) };
         let (streams, lane, carrier) = idle.start();
+        let carrier = carrier.with_streams(socket.streams().clone());
         let port = socket.share(lane.clone())?;
         lane.heard();
-        if let Some(first) = first {
-            socket.hand_on(first);
+        if let Some((from, first)) = first {
+            socket.hand_on(from, first);
         }
         // A port that cannot be written to is of no use to the session either, whose end it is. A panic, a
         // library's perhaps, ends the streams, and not the session.

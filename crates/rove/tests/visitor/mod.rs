@@ -127,6 +127,7 @@ impl Host {
             warning: None,
             is_broken: false,
             stream: None,
+            is_ssh_alone: false,
         }
     }
 

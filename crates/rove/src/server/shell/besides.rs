@@ -4,6 +4,7 @@ use std::io;
 use std::thread;
 
 use rove_session::ViewerId;
+use rove_ssp::Remote;
 
 use crate::net::udp::Socket;
 use crate::os::process::CoreLimit;
@@ -48,15 +49,15 @@ impl Besides {
 
     /// A datagram of QUIC's came that may begin a connection: of the streams that it is for, which take it and all that
     /// follow.
-    pub(super) fn quic(&mut self, port: &Socket, datagram: &[u8]) -> io::Result<()> {
+    pub(super) fn quic(&mut self, port: &Socket, from: Remote, datagram: &[u8]) -> io::Result<()> {
         self.admit(port);
         let asked = self.services.iter_mut().find(|(_, it)| it.is_asked_for(datagram));
         match asked {
             Some((_, service)) => {
-                service.begin(port, Some(datagram))?;
+                service.begin(port, Some((from, datagram)))?;
                 self.admit(port);
             }
-            None => port.hand_on(datagram),
+            None => port.hand_on(from, datagram),
         }
         Ok(())
     }

@@ -74,10 +74,10 @@ fn the_first_datagram_is_not_lost() {
         if end.is_some() {
             break;
         }
-        while let Some((len, _)) = socket.try_recv(&mut datagram).unwrap() {
+        while let Some((len, arrival)) = socket.try_recv(&mut datagram).unwrap() {
             let octets = &datagram[..len];
             if is_quic(octets) && beside.is_asked_for(octets) {
-                beside.begin(&socket, Some(octets)).unwrap();
+                beside.begin(&socket, Some((arrival.from, octets))).unwrap();
             }
         }
     }
