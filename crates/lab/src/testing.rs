@@ -95,7 +95,7 @@ pub mod predict {
         pub use crate::predict::trace::{Kind, Trace};
     }
     pub mod typist {
-        pub use crate::predict::typist::Typist;
+        pub use crate::predict::typist::{Secrecy, Typist};
     }
 }
 pub mod provenance {

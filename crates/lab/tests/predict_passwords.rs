@@ -1,5 +1,6 @@
 //! Tests real programs that ask for passwords, between our machines, over 100 and 500 ms. No guess ever shows a
-//! part of a password, not even of one typed ahead; the shell's keys around it are guessed.
+//! part of a password, not even of one typed ahead; the shell's keys around it are guessed. The programs get what was
+//! typed, once and in order, and a password that is read as a line with its Enter.
 //!
 //! `SCENE=sudo cargo test -p rove-lab --test predict_passwords` plays only the scenes whose name contains that.
 
@@ -18,7 +19,7 @@ use common::{chosen, retried, say};
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::predict::live::{Report, Scene, hidden, play};
-use rove_lab::testing::predict::typist::Typist;
+use rove_lab::testing::predict::typist::{Secrecy, Typist};
 use rove_lab::testing::run::{limited, look_again_later};
 use rove_lab::testing::scratch::Scratch;
 use rove_session::predict::{Display, Settings};
@@ -52,7 +53,7 @@ const SECRET: &str = "secret QZK\nkeys backspace\nsecret WJKVQZ";
 /// From a question back to the shell, whether the password was taken, or thrown away with keys typed ahead.
 const BACK: &str = "quiet\nkeys ctrl-c\nquiet";
 
-const PROMPTS: [Prompt; 8] = [
+const PROMPTS: [Prompt; 9] = [
     Prompt {
         name: "sudo",
         way: "type sudo ls -l /root /home\nkeys enter",
@@ -100,6 +101,13 @@ const PROMPTS: [Prompt; 8] = [
         way: "type vim -n letter.txt\nkeys enter\nsee a letter\nquiet\nprogram vim\nexact :X\nkeys enter",
         wait: "see key",
         back: "quiet\nsecret QZWJKVQZ\nkeys enter\nquiet\nexact :q!\nkeys enter",
+        asks: Asks::Raw,
+    },
+    Prompt {
+        name: "pinentry",
+        way: "type (echo OPTION ttyname=/dev/tty; echo GETPIN) | pinentry-curses > /dev/null\nkeys enter",
+        wait: "see PIN",
+        back: BACK,
         asks: Asks::Raw,
     },
     Prompt {
@@ -292,7 +300,9 @@ impl Programs {
         let fault = |what: String| Fault::Seen(format!("{}: {what}", name(scene)));
         let late = |what: String| Fault::Late(format!("{}: {what}", name(scene)));
         let (prompt, rtt, haste) = *scene;
-        let wait = if haste == Haste::Waits { prompt.wait } else { "" };
+        // Whoever reads a question needs a moment to do so.
+        let wait = format!("{}\nquiet\nthink", prompt.wait);
+        let wait = if haste == Haste::Waits { wait.as_str() } else { "" };
         let script = format!(
             "pace 130\nprogram shell\nprompt $\ntype echo some words before the password comes\nkeys enter\nprompt $\n\
              {}\nprogram asked\n{wait}\n{SECRET}\nkeys enter\n{}\nprogram shell\nprompt $\n\
@@ -316,11 +326,48 @@ impl Programs {
         if report.secrets == 0 || report.shell_keys == 0 {
             return Err(late(format!("nothing was typed: {:#?}", report.last)));
         }
+        if let Err(what) = delivered(prompt.asks, &report) {
+            return Err(fault(what));
+        }
+        if prompt.asks == Asks::Hidden && haste == Haste::Waits {
+            let early = came_early(&report);
+            if early > 0 {
+                return Err(late(format!(
+                    "{early} keys came ahead of their Enter: {:#?}",
+                    report.last
+                )));
+            }
+        }
         let Report { shell_shown: shown, shell_keys: keys, echoed, .. } = report;
         let name = name(&(prompt, rtt, haste));
         say(&format!("{name}: {shown} of {keys} keys at the shell, {echoed} guesses echoed"));
         Ok(report)
     }
+}
+
+/// Whether the program's terminal got what was typed, once and in order. A program of its own screen gets answers to its
+/// questions, too: of its keys the letters of secrets are looked at.
+fn delivered(asks: Asks, report: &Report) -> Result<(), String> {
+    let counts = |octet: &u8| asks == Asks::Hidden || LETTERS.as_bytes().contains(octet);
+    let typed = report.typed.iter().flat_map(|(_, stroke)| &stroke.octets);
+    let typed: Vec<u8> = typed.copied().filter(counts).collect();
+    let fed = report.fed.iter().flat_map(|(_, octets)| octets);
+    let fed: Vec<u8> = fed.copied().filter(counts).collect();
+    match typed == fed {
+        true => Ok(()),
+        false => Err(format!("{} octets typed, {} came, or others", typed.len(), fed.len())),
+    }
+}
+
+/// How many keys of the secret the program's terminal got before its Enter was typed.
+fn came_early(report: &Report) -> usize {
+    let typed = &report.typed;
+    let first = typed.iter().position(|(_, it)| it.secrecy == Secrecy::Secret).unwrap_or(0);
+    let enter = typed[first..].iter().position(|(_, it)| it.octets == b"\r").unwrap_or(0);
+    let Some((at, _)) = typed.get(first + enter) else { return 0 };
+    let before: usize = typed[..first].iter().map(|(_, it)| it.octets.len()).sum();
+    let came = report.fed.iter().take_while(|(when, _)| when < at);
+    came.map(|(_, octets)| octets.len()).sum::<usize>().saturating_sub(before)
 }
 
 impl Drop for Programs {

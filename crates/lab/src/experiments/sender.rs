@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use rove_session::client::Obscure;
 use rove_session::escape::Escape;
 use rove_session::{Client, Peer, Server, client, server};
 use rove_ssp::{ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, Time, Timing, Wire};
@@ -25,6 +26,8 @@ pub struct Sender {
     pub peer: Peer,
     /// The rate that screens may use; `None` is no limit.
     pub screen_rate: Option<u64>,
+    /// What the client keeps a listener from learning.
+    pub obscure: Obscure,
 }
 
 /// Limits on an end's memory, by kind.
@@ -74,6 +77,7 @@ impl Sender {
             wire: WireKind::Mosh,
             peer: Peer::Stock,
             screen_rate: None,
+            obscure: Obscure::Never,
         }
     }
 
@@ -180,7 +184,7 @@ impl Sender {
             escape: Escape::Default,
             name: "rove",
             title_prefix: user.title_prefix.to_owned(),
-            obscure: client::Obscure::Never,
+            obscure: self.obscure,
             history_lines: rove_session::past::LINES_MAX,
             seed,
         };

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
-use rove::testing::LinePoller;
+use rove::testing::{LinePoller, look_at_line};
+use rove_session::client::Obscure;
 use rove_session::predict::{LineMode, Settings};
 use rove_session::{Server, server};
 use rove_ssp::{Machine, Time};
@@ -16,7 +17,6 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, ioctl_fionbio};
 
 use super::cast::word;
-use super::recorder::line_mode;
 use super::seat::{self, Seat, text};
 use super::typist::{Deal, Secrecy, Stroke, Typist};
 use crate::address::NodeId;
@@ -59,6 +59,12 @@ pub struct Report {
     pub modes: BTreeSet<&'static str>,
     /// The screen in the end.
     pub last: Vec<String>,
+    /// The keys typed, and when.
+    pub typed: Vec<(Time, Stroke)>,
+    /// The octets that the program's terminal was given, and when.
+    pub fed: Vec<(Time, Vec<u8>)>,
+    /// How often the bar said that the keys of a hidden line were not sent.
+    pub lines_lost: u64,
 }
 
 /// The terminal line's echo is on the server's screen within this span of a guess, before or after.
@@ -66,6 +72,9 @@ pub(crate) const ECHOED: Duration = Duration::from_secs(2);
 
 /// The program for which letters are counted.
 pub(crate) const SHELL: &str = "shell";
+
+/// A part of what the bar says of a hidden line that has ended by itself.
+const LINE_LOST: &str = "the hidden line ended";
 
 /// How often the program's terminal is looked at.
 const TURN: Duration = Duration::from_millis(1);
@@ -110,9 +119,14 @@ pub fn play(scene: Scene) -> io::Result<Report> {
     }
     let far = world.node_mut(host).host_mut();
     let (modes, held) = (std::mem::take(&mut far.modes), std::mem::take(&mut far.held));
+    let fed = std::mem::take(&mut far.fed);
     let end = world.node_mut(person).person_mut();
-    let mut report =
-        Report { modes, last: end.seat.tty.screen().text(), ..std::mem::take(&mut end.report) };
+    let mut report = Report {
+        modes,
+        fed,
+        last: end.seat.tty.screen().text(),
+        ..std::mem::take(&mut end.report)
+    };
     for guess in &end.guesses {
         if guess.is_echoed(&held) {
             report.echoed += 1;
@@ -175,17 +189,20 @@ struct Watcher {
     program: String,
     secret: String,
     guesses: Vec<Guess>,
+    /// The bar says that the keys of a hidden line were not sent.
+    says_lost: bool,
     report: Report,
 }
 
 impl Watcher {
     fn new(settings: Settings, server: std::net::SocketAddr, secret: String) -> Self {
         Self {
-            seat: Seat::new(SIZE, settings, server),
+            seat: Seat::with(SIZE, settings, server, Obscure::Secrets),
             changed: Time::ZERO,
             program: String::new(),
             secret,
             guesses: Vec::new(),
+            says_lost: false,
             report: Report::default(),
         }
     }
@@ -199,6 +216,7 @@ impl Watcher {
 
     fn press(&mut self, now: Time, stroke: &Stroke) {
         self.seat.client.handle_keys(now, &stroke.octets);
+        self.report.typed.push((now, stroke.clone()));
         self.paint(now);
         let letter = std::str::from_utf8(&stroke.octets).ok().and_then(|text| text.parse().ok());
         let Some(letter) = letter.filter(|letter: &char| !letter.is_control()) else { return };
@@ -224,6 +242,9 @@ impl Watcher {
             return;
         }
         self.changed = now;
+        let says = self.seat.tty.screen().row_text(0).contains(LINE_LOST);
+        self.report.lines_lost += u64::from(says && !std::mem::replace(&mut self.says_lost, says));
+        self.says_lost = says;
         let (shown, frame) = (self.seat.tty.screen(), self.seat.client.view().screen());
         for row in 0..SIZE.rows.min(frame.size().rows) {
             for col in 0..SIZE.cols.min(frame.size().cols) {
@@ -268,6 +289,8 @@ struct Stage {
     modes: BTreeSet<&'static str>,
     /// Every screen of the program.
     held: Vec<(Time, Screen)>,
+    /// Octets that its terminal has taken, and when.
+    fed: Vec<(Time, Vec<u8>)>,
     /// The program has left its terminal.
     left: bool,
 }
@@ -284,6 +307,7 @@ impl Stage {
             watch: LinePoller::new(),
             modes: BTreeSet::new(),
             held: Vec::new(),
+            fed: Vec::new(),
             left: false,
         })
     }
@@ -300,7 +324,7 @@ impl Stage {
             Some(0) => {}
             Some(length) => {
                 self.look(now);
-                self.watch.stir(now);
+                self.watch.on_output(now);
                 self.server.handle_output(now, &buffer[..length]);
                 self.held.push((now, self.server.screen().clone()));
                 return Ok(true);
@@ -314,11 +338,11 @@ impl Stage {
     }
 
     fn look(&mut self, now: Time) {
-        let Ok(mode) = line_mode(&self.master) else { return };
-        self.watch.looked(now, mode);
-        self.modes.insert(word(mode));
+        let Ok(look) = look_at_line(&self.master) else { return };
+        let report = self.watch.looked(now, look);
+        self.modes.insert(word(look.mode));
         if self.server.reports_line() {
-            self.server.handle_line(mode);
+            self.server.handle_line(report);
         }
     }
 
@@ -336,7 +360,7 @@ impl Stage {
         while !self.outgoing.is_empty() && !self.left {
             let (front, _) = self.outgoing.as_slices();
             match rustix::io::write(&self.master, front) {
-                Ok(written) => drop(self.outgoing.drain(..written)),
+                Ok(written) => self.fed.push((now, self.outgoing.drain(..written).collect())),
                 Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,
                 Err(error) => return Err(error.into()),
             }

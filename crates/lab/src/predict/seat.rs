@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use rove_session::client::Obscure;
 use rove_session::predict::Settings;
 use rove_session::{Client, Peer, Server, client, server};
 use rove_ssp::{Key, MoshWire, Role, Time, Timing};
@@ -21,7 +22,17 @@ pub(crate) struct Seat {
 impl Seat {
     /// A session with the server at this address.
     pub(crate) fn new(size: Size, settings: Settings, server: SocketAddr) -> Self {
-        let sender = Sender { peer: Peer::Rove, ..Sender::stock() };
+        Self::with(size, settings, server, Obscure::Never)
+    }
+
+    /// The same, and a listener is kept from learning this.
+    pub(crate) fn with(
+        size: Size,
+        settings: Settings,
+        server: SocketAddr,
+        obscure: Obscure,
+    ) -> Self {
+        let sender = Sender { peer: Peer::Rove, obscure, ..Sender::stock() };
         let (tty, window) = (Dialect::ROVE, client::TtyScreen::Main);
         let desk = Desk { size, tty, window, title_prefix: "" };
         let mut client = sender.client(Time::ZERO, wire(Role::Client), server, desk, 1);
