@@ -74,6 +74,8 @@ enum Verb {
     Film(real::film::FilmFlags),
     /// Real programs: packets, octets, processor time and wake-ups for each keystroke, and idle
     Keystroke(RealFlags),
+    /// Real programs: what packets tell a listener of keys and passwords
+    Privacy(RealFlags),
     /// Real programs: Ctrl-C against a flood over a slow link
     Interrupt(RealFlags),
     /// Real programs: files over long, fat, lossy pipes, and what that does to others
@@ -219,6 +221,7 @@ pub fn main() -> ExitCode {
             real::film::run(&flags)
         }
         Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
+        Verb::Privacy(flags) => real(&flags, real::privacy::run),
         Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
         Verb::Bulk(flags) => {
             net::command::be_allowed();

@@ -29,6 +29,7 @@ mod host;
 mod html;
 mod internet;
 mod link;
+mod listener;
 mod local_clock;
 mod net;
 mod opportunities;

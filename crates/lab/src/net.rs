@@ -205,6 +205,17 @@ impl Net {
         self.clock.now()
     }
 
+    /// Writes what the tape has so far.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub(crate) fn flush_tape(&self) -> io::Result<()> {
+        match &self.tape {
+            Some(tape) => tape.lock().expect("nobody panics with the tape").finish(),
+            None => Ok(()),
+        }
+    }
+
     /// Ends the path and closes the tape.
     ///
     /// # Errors
@@ -212,10 +223,7 @@ impl Net {
     pub fn close(mut self) -> io::Result<()> {
         self.up.stop()?;
         self.down.stop()?;
-        match &self.tape {
-            Some(tape) => tape.lock().expect("nobody panics with the tape").finish(),
-            None => Ok(()),
-        }
+        self.flush_tape()
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod losses;
 pub(crate) mod outcome;
 pub(crate) mod paper;
 pub(crate) mod ping;
+pub(crate) mod privacy;
 pub(crate) mod repeatability;
 pub(crate) mod roaming;
 pub(crate) mod sessions;
@@ -58,10 +59,10 @@ pub(crate) struct RealFlags {
     /// One more program to compare: {"name": "...", "client": ["word", "{ssh}", "{host}", "{command}"]}
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
-    /// Where another OpenSSH is unpacked (scripts/fetch-openssh), for `keystroke`
+    /// Where another OpenSSH is unpacked (scripts/fetch-openssh), for `keystroke` and `privacy`
     #[arg(long, value_name = "DIRECTORY")]
     pub openssh: Option<PathBuf>,
-    /// Recordings to type, for `paper`; text at a prompt without any
+    /// Recordings to type, for `paper`, and whose intervals are typed, for `privacy`; text at a prompt without any
     #[arg(long = "trace", value_name = "FILE", num_args = 1..)]
     pub traces: Vec<PathBuf>,
     /// Directory of recorded bottlenecks in Mahimahi's format, for `paper`

@@ -204,6 +204,32 @@ fn keystrokes_are_counted() {
     }
 }
 
+/// A listener is judged: rove's secret lines leave with their Enter, and slots have one length.
+#[test]
+fn listeners_are_judged() {
+    if !has_networks("listeners_are_judged") {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let words = ["privacy", "--quick", "--seconds", "8", "--only", "rove,mosh"];
+    let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/keystrokes/writer.cast");
+    let output = run(&[&words[..], &["--trace", traces]].concat(), scratch.path());
+    let Some(learnt) = rows(scratch.path(), "privacy-quick", &output) else { return };
+    assert_eq!(learnt.len(), 5, "{learnt:?}");
+    let of = |rows: &[Vec<Value>], program: &str, column: usize| {
+        let row = rows.iter().find(|row| row[1] == program);
+        row.unwrap_or_else(|| panic!("{program}: {rows:?}"))[column].as_f64().unwrap()
+    };
+    assert_eq!(of(&learnt, "rove --obscure", 8), 1.0, "{learnt:?}");
+    assert!(of(&learnt, "rove --obscure=never", 8) > 1.0, "{learnt:?}");
+    let costs = table(scratch.path(), "privacy-quick", 1);
+    let (slots, plain) = (of(&costs, "rove --obscure", 3), of(&costs, "rove", 3));
+    assert!(slots > 1.5 * plain, "{costs:?}");
+    let passwords = table(scratch.path(), "privacy-quick", 2);
+    assert!(of(&passwords, "rove", 4) < 1.0, "nothing leaves before Enter: {passwords:?}");
+    assert!(of(&passwords, "mosh", 4) >= 5.0, "{passwords:?}");
+}
+
 /// A session outlives its address: every key typed around the change is seen in the end.
 #[test]
 fn rove_outlives_its_address() {

@@ -52,6 +52,8 @@ pub(crate) struct Setup<'a> {
     pub sshd: Option<Ssh>,
     /// The path.
     pub path: Scenario,
+    /// Where packets that pass the near end are written, if anywhere.
+    pub tape: Option<PathBuf>,
 }
 
 impl<'a> Setup<'a> {
@@ -68,14 +70,14 @@ impl<'a> Setup<'a> {
         let lab = std::env::current_exe()?;
         let remote = vec![lab.into(), "act".into(), cast.into()];
         let sshd = contender.sshd();
-        Ok(Setup { contender, echo: Echo::Never, remote, size, sshd, path })
+        Ok(Setup { contender, echo: Echo::Never, remote, size, sshd, path, tape: None })
     }
 
     /// A session without predictions whose program is a script for sh.
     pub(crate) fn script(contender: &'a Contender, script: &str, path: Scenario) -> Setup<'a> {
         let remote = vec!["sh".into(), "-c".into(), script.into()];
         let (size, sshd) = (Size::DEFAULT, contender.sshd());
-        Setup { contender, echo: Echo::Never, remote, size, sshd, path }
+        Setup { contender, echo: Echo::Never, remote, size, sshd, path, tape: None }
     }
 }
 
@@ -87,7 +89,8 @@ impl Stage {
     /// # Errors
     /// If there can be no networks, or a program does not start.
     pub(crate) fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
-        let prepared = Prepared::new(setup.path, setup.sshd.as_ref(), scratch)?;
+        let tape = setup.tape.as_deref();
+        let prepared = Prepared::new(setup.path, setup.sshd.as_ref(), tape, scratch)?;
         let (ssh, config) = (ssh_to(&prepared.net)?, prepared.scratch.join("ssh_config"));
         let command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
         prepared.start(End::Near, command, setup.size, ready)
@@ -104,7 +107,7 @@ impl Stage {
         scratch: Scratch,
         line: impl FnOnce(&str, &Path) -> String,
     ) -> io::Result<Stage> {
-        let prepared = Prepared::new(shell.path, Some(shell.ssh), scratch)?;
+        let prepared = Prepared::new(shell.path, Some(shell.ssh), None, scratch)?;
         let line = line(&ssh_to(&prepared.net)?, &prepared.scratch.join("ssh_config"));
         let mut command = Command::new("sh");
         command.arg("-c").arg(line);
@@ -217,8 +220,13 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(path: Scenario, ssh: Option<&Ssh>, scratch: Scratch) -> io::Result<Prepared> {
-        let net = Net::open(&path.calm(), None)?;
+    fn new(
+        path: Scenario,
+        ssh: Option<&Ssh>,
+        tape: Option<&Path>,
+        scratch: Scratch,
+    ) -> io::Result<Prepared> {
+        let net = Net::open(&path.calm(), tape)?;
         let networks = Networks::of(&net)?;
         fs::create_dir_all(scratch.join("bin"))?;
         fs::create_dir_all(scratch.join("home"))?;

@@ -1,0 +1,426 @@
+//! `rove-lab privacy`: measures how much a listener learns of keys and passwords from the packets of a session, with
+//! rove in each setting, OpenSSH with and without chaff, and mosh.
+
+mod heard;
+mod session;
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::heard::{Guessed, Learnt, guess, learn, planted};
+use self::session::{Played, play};
+use super::RealFlags;
+use super::claims;
+use super::contender::{Chaff, Contender, Kind, Ssh, lets_log_in, missing, usual};
+use super::experiment::{self, Body, Experiment, Measured, Over, Title};
+use super::sessions::OverLink;
+use crate::experiments::report::{Table, paragraphs, tenths};
+use crate::link::Profile;
+use crate::net::scenario::Scenario;
+use crate::plot::{Axis, Curve, Figure, Panel};
+use crate::predict::trace::Kind as Event;
+use crate::rng::Chance;
+use crate::stats::Summary;
+
+/// Runs it.
+///
+/// # Errors
+/// If there can be no links here, recordings cannot be read, or the results cannot be written.
+pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
+    let privacy = Privacy {
+        paths: flags.setting().pick(&PATHS[..1], &PATHS),
+        span: flags.span(20, 240),
+        contenders: flags.contenders(contenders(flags)?)?,
+        gaps: gaps(flags)?,
+    };
+    experiment::run(&privacy, flags, |_| {
+        let mut notes: Vec<String> = missing().into_iter().filter(|_| !lets_log_in()).collect();
+        if flags.openssh.is_none() {
+            notes.extend(paragraphs(include_str!("text/keystroke-openssh.md"), &[]));
+        }
+        notes
+    })
+}
+
+/// The paths: without loss, and with.
+const PATHS: [Trip; 2] = [Trip { ms: 40, loss: 0 }, Trip { ms: 40, loss: 5 }];
+
+/// A path by its round trip, and the share of packets it loses each way, in percent.
+#[derive(Clone, Copy)]
+struct Trip {
+    ms: u32,
+    loss: u32,
+}
+
+impl fmt::Display for Trip {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ms, {} % loss", self.ms, self.loss)
+    }
+}
+
+/// Sessions that are listened to.
+struct Privacy {
+    paths: &'static [Trip],
+    span: Duration,
+    contenders: Vec<Contender>,
+    /// Intervals between keys of recorded people.
+    gaps: Vec<Duration>,
+}
+
+impl Experiment for Privacy {
+    type Case = Over<Trip>;
+    type Sample = Played;
+
+    fn title(&self) -> Title {
+        let title = "What packets tell a listener of what is typed";
+        Title::new("privacy", "privacy", title, DEPENDS)
+    }
+
+    fn cases(&self) -> Vec<Over<Trip>> {
+        Over::each(self.paths, &self.contenders)
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        Some(2 * self.span + Duration::from_secs(35))
+    }
+
+    fn measure(&self, case: &Over<Trip>, seed: u64) -> io::Result<OverLink<Played>> {
+        let Over { path: Trip { ms, loss }, contender } = case;
+        let profile = Profile::delay(Duration::from_micros(u64::from(*ms) * 500));
+        let profile = profile.loss(Chance::percent(*loss));
+        let played = play(contender, &Scenario::alike(profile, seed), &self.gaps, self.span)?;
+        // A judge that does not find what is there finds nothing.
+        if contender.name == SLOTS && *loss == 0 && played.found.keys.len() >= TELLING {
+            let planted = Planted::of(&played.found, case.path);
+            if !planted.is_found() {
+                return Err(io::Error::other(format!("a planted leak was not found: {planted:?}")));
+            }
+        }
+        Ok(played)
+    }
+
+    fn report(&self, results: &[Measured<Over<Trip>, Played>]) -> Body {
+        let judged: Vec<Judged<'_>> = results.iter().filter_map(Judged::of).collect();
+        let found = results.iter().filter(|one| one.case.contender.name == SLOTS);
+        let found = found
+            .filter(|one| one.case.path.loss == 0)
+            .flat_map(|one| one.samples.iter().map(|played| Planted::of(played, one.case.path)));
+        let tables = vec![
+            of_keys(&judged),
+            costs(&judged),
+            of_passwords(&judged),
+            of_leaks(&found.collect::<Vec<Planted>>()),
+        ];
+        Body { tables, figure: figure(&judged) }
+    }
+
+    fn prose(&self) -> Vec<String> {
+        let seconds = self.span.as_secs();
+        paragraphs(include_str!("text/privacy.md"), &[("seconds", &seconds)])
+    }
+}
+
+/// Intervals between keys, as people typed in recordings.
+fn gaps(flags: &RealFlags) -> io::Result<Vec<Duration>> {
+    let mut gaps = Vec::new();
+    for trace in claims::recordings(flags)? {
+        let keys = trace.events.iter().filter(|event| matches!(event.kind, Event::Key(_)));
+        let at: Vec<Duration> = keys.map(|event| event.at).collect();
+        gaps.extend(at.windows(2).map(|two| (two[1] - two[0]).clamp(GAP_MIN, GAP_MAX)));
+    }
+    match gaps.is_empty() {
+        true => Err(io::Error::other(format!(
+            "no keys to type: --trace names recordings, or run where {} is",
+            claims::DIRECTORY
+        ))),
+        false => Ok(gaps),
+    }
+}
+
+/// Rove in each setting, mosh, and ssh.
+fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
+    let rove = |name: &str, options: &[&str]| {
+        let words = ["rove", "--ssh={ssh}", "--native"].iter().chain(options);
+        let words = words.chain(&["{host}", "--", "{command}"]);
+        let words = words.map(|word| (*word).to_owned()).collect();
+        Contender { name: name.to_owned(), kind: Kind::Other(words) }
+    };
+    let ssh = |name: &str, chaff, root| Contender {
+        name: name.to_owned(),
+        kind: Kind::Ssh(Ssh { chaff, root, ..Ssh::over(usual()) }),
+    };
+    let mut all = vec![
+        rove("rove", &["--obscure=secrets"]),
+        rove(SLOTS, &["--obscure"]),
+        rove("rove --obscure --metered", &["--obscure", "--metered"]),
+        rove("rove --obscure=never", &["--obscure=never"]),
+        Contender::mosh(),
+    ];
+    if let Some(root) = flags.openssh()?.filter(|_| lets_log_in()) {
+        all.push(ssh("ssh with chaff", Chaff::Default, Some(root.clone())));
+        all.push(ssh("ssh without chaff", Chaff::Off, Some(root)));
+    } else if lets_log_in() {
+        all.push(ssh("ssh, the system's", Chaff::Default, None));
+    }
+    Ok(all)
+}
+
+/// What a listener made of the sessions of one case.
+struct Judged<'a> {
+    case: &'a Over<Trip>,
+    played: Vec<&'a Played>,
+    learnt: Learnt,
+    guessed: Guessed,
+}
+
+impl<'a> Judged<'a> {
+    fn of(one: &'a Measured<Over<Trip>, Played>) -> Option<Judged<'a>> {
+        let played: Vec<&Played> = one.samples.iter().collect();
+        let first = played.first()?;
+        // Each session by itself: a listener knows whose packets they are. The first is told.
+        let learnt = learn(&first.text, &first.keys, one.case.path.seconds(), 1);
+        let asked = played.iter().map(|it| (&it.asked[..], &it.passwords[..]));
+        let guessed = guess(&asked.collect::<Vec<_>>());
+        Some(Judged { case: &one.case, played, learnt, guessed })
+    }
+
+    fn keys(&self) -> [Value; 2] {
+        [json!(self.case.path.to_string()), json!(self.case.contender.name)]
+    }
+
+    fn all(&self, of: fn(&Played) -> &[f64]) -> Option<Summary> {
+        let values: Vec<f64> = self.played.iter().flat_map(|one| of(one)).copied().collect();
+        Summary::of(&values)
+    }
+}
+
+impl Trip {
+    fn seconds(self) -> f64 {
+        f64::from(self.ms) / 1e3
+    }
+}
+
+fn of_keys(judged: &[Judged<'_>]) -> Table {
+    let columns = "path | program | n | bits in an interval | told by times | of those below 2 s | with lengths | \
+        echoed or not, AUC | lengths up | lengths down";
+    let mut table =
+        Table::new("what is learnt of keys, in bits of the interval to the next", 2, columns);
+    for one in judged {
+        let Learnt { n, whole, times, below, sizes, echoed, lengths, .. } = &one.learnt;
+        let [path, program] = one.keys();
+        let bits = [*whole, *times, *below, *sizes, *echoed].map(thousandths);
+        let mut row = vec![path, program, json!(n)];
+        row.extend(bits);
+        row.extend(lengths.map(|count| json!(count)));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn costs(judged: &[Judged<'_>]) -> Table {
+    let columns = "path | program | n | packets a key | octets a key | packets, a key alone | wait, ms, mean | p99 | \
+        echo, ms, mean | median";
+    let mut table =
+        Table::new("what it costs, both ways, and how long a key and its echo take", 2, columns);
+    for one in judged {
+        let keys: usize = one.played.iter().map(|it| it.keys.len()).sum();
+        let mut packets = (0, 0);
+        for it in &one.played {
+            let (Some(first), Some(last)) = (it.keys.first(), it.keys.last()) else { continue };
+            for packet in it.text.iter().filter(|it| (first.at..last.at).contains(&it.at)) {
+                packets = (packets.0 + 1, packets.1 + packet.whole);
+            }
+        }
+        let each = |count: usize| tenths(count as f64 / keys.max(1) as f64);
+        let waits = Summary::of(&one.learnt.waits);
+        let (lone, echo) = (one.all(|it| &it.lone), one.all(|it| &it.echoes));
+        let told = |summary: &Option<Summary>, of: fn(&Summary) -> f64| {
+            summary.as_ref().map_or(Value::Null, |summary| tenths(of(summary)))
+        };
+        let [path, program] = one.keys();
+        table.rows.push(vec![
+            path,
+            program,
+            json!(keys),
+            each(packets.0),
+            each(packets.1),
+            told(&lone, |it| it.mean),
+            told(&waits, |it| it.mean),
+            told(&waits, |it| it.p99),
+            told(&echo, |it| it.mean),
+            told(&echo, |it| it.median),
+        ]);
+    }
+    table
+}
+
+fn of_passwords(judged: &[Judged<'_>]) -> Table {
+    let columns = "path | program | n | packets | packets up before Enter | length, error in letters | right, % | \
+        error by time alone | right by time alone, %";
+    let mut table =
+        Table::new("passwords of 6 to 20 letters, from the first key to the answer", 2, columns);
+    for one in judged {
+        let it = &one.guessed;
+        let [path, program] = one.keys();
+        table.rows.push(vec![
+            path,
+            program,
+            json!(it.n),
+            tenths(it.packets),
+            tenths(it.before),
+            tenths(it.error),
+            tenths(100.0 * it.right),
+            tenths(it.error_by_time),
+            tenths(100.0 * it.right_by_time),
+        ]);
+    }
+    table
+}
+
+/// What the judge says with and without a leak.
+#[derive(Clone, Copy, Debug)]
+struct Planted {
+    n: usize,
+    /// Echoed or not: as captured, and with answers to echoed keys later.
+    echoed: (f64, f64),
+    /// Bits with lengths: as captured, and with shorter packets where there is no key.
+    sizes: (f64, f64),
+}
+
+impl Planted {
+    fn of(played: &Played, path: Trip) -> Planted {
+        let (keys, trip) = (&played.keys, path.seconds());
+        let (late, short) = planted(&played.text, keys, trip);
+        let plain = learn(&played.text, keys, trip, 1);
+        Planted {
+            n: keys.len(),
+            echoed: (plain.echoed, learn(&late, keys, trip, 1).echoed),
+            sizes: (plain.sizes, learn(&short, keys, trip, 1).sizes),
+        }
+    }
+
+    fn is_found(&self) -> bool {
+        self.echoed.1 > self.echoed.0 + 0.1 && self.sizes.1 > self.sizes.0 + 0.5
+    }
+}
+
+fn of_leaks(found: &[Planted]) -> Table {
+    let columns = "leak | n | measure | as captured | planted";
+    let caption =
+        "leaks planted into what was captured of rove --obscure, which the judge must find";
+    let mut table = Table::new(caption, 2, columns);
+    for it in found {
+        for (leak, measure, (plain, planted)) in [
+            ("answers to echoed keys 0.5 ms later", "echoed or not, AUC", it.echoed),
+            ("packets up without a key an octet shorter", "bits with lengths", it.sizes),
+        ] {
+            let n = json!(it.n);
+            let values = [plain, planted].map(thousandths);
+            let [plain, planted] = values;
+            table.rows.push(vec![json!(leak), n, json!(measure), plain, planted]);
+        }
+    }
+    table
+}
+
+/// The bits told against their price.
+fn figure(judged: &[Judged<'_>]) -> Figure {
+    let costs = costs(judged);
+    let panel = |title: &str, x: fn(&Learnt) -> f64, label: &str| {
+        let curves = judged.iter().filter(|one| one.case.path.loss == 0).filter_map(|one| {
+            let packets = costs.number(&one.keys(), "packets a key")?;
+            let point = (x(&one.learnt).max(0.01), packets);
+            Some(Curve::solid(&one.case.contender.name, [point]))
+        });
+        Panel::new(title, Axis::log(label), Axis::log("packets a key"), curves.collect())
+    };
+    let panels = [
+        panel("times", |it| it.times, "bits told of an interval"),
+        panel("times and lengths", |it| it.sizes, "bits told of an interval"),
+        panel("echoed or not", |it| 2.0 * (it.echoed - 0.5), "2 (AUC - 0.5)"),
+    ];
+    Figure::new("What packets tell of keys, and their price", panels)
+}
+
+fn thousandths(number: f64) -> Value {
+    json!((number * 1000.0).round() / 1000.0)
+}
+
+/// The program whose captures get planted leaks.
+const SLOTS: &str = "rove --obscure";
+/// A session with fewer keys is too short to find them in.
+const TELLING: usize = 200;
+/// Intervals are brought within these.
+const GAP_MIN: Duration = Duration::from_millis(30);
+const GAP_MAX: Duration = Duration::from_secs(6);
+
+/// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/listener.rs",
+    "crates/lab/src/predict/judge.rs",
+    "crates/lab/src/real/privacy",
+    "crates/lab/src/real/privacy.rs",
+    "crates/lab/src/real/text/privacy.md",
+    "crates/lab/traces/keystrokes",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::heard::{Heard, Key, Way};
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Slots of 55 ms and their answers, as they should be, with a key in some.
+    fn slots() -> (Vec<Heard>, Vec<Key>) {
+        let mut rng = Rng::new(5);
+        let (mut packets, mut keys, mut at) = (Vec::new(), Vec::new(), 1.0);
+        while keys.len() < 400 {
+            at += rng.within(80, 900) as f64 / 1e3;
+            keys.push(Key { at, echoed: rng.below(3) > 0 });
+        }
+        for slot in 0..(at / 0.055) as u32 + 10 {
+            let at = 0.9 + 0.055 * f64::from(slot);
+            let jitter = || rng_jitter(slot);
+            packets.push(Heard { at: at + jitter(), way: Way::Up, whole: 156, carries: true });
+            let at = at + 0.043 + 0.3 * jitter();
+            packets.push(Heard { at, way: Way::Down, whole: 156, carries: true });
+        }
+        packets.sort_by(|a, b| a.at.total_cmp(&b.at));
+        (packets, keys)
+    }
+
+    fn rng_jitter(slot: u32) -> f64 {
+        f64::from(slot.wrapping_mul(2_654_435_761) >> 16) / 65_536.0 * 1e-4
+    }
+
+    #[test]
+    fn planted_leaks_are_found_and_nothing_where_there_is_none() {
+        let (packets, keys) = slots();
+        let plain = learn(&packets, &keys, 0.04, 1);
+        assert!(plain.times < 0.06 && plain.sizes < 0.08, "{} {}", plain.times, plain.sizes);
+        assert!((0.4..0.6).contains(&plain.echoed), "{}", plain.echoed);
+        assert_eq!(plain.lengths, [1, 1]);
+        let (late, short) = planted(&packets, &keys, 0.04);
+        let (late, short) = (learn(&late, &keys, 0.04, 1), learn(&short, &keys, 0.04, 1));
+        assert!(late.echoed > 0.9, "{}", late.echoed);
+        assert!(short.sizes > 1.0, "{}", short.sizes);
+    }
+
+    #[test]
+    fn keys_that_leave_at_once_tell_all() {
+        let (_, keys) = slots();
+        let mut packets = Vec::new();
+        for key in &keys {
+            packets.push(Heard { at: key.at + 0.001, way: Way::Up, whole: 90, carries: true });
+            let (after, whole) = if key.echoed { (0.042, 100) } else { (0.092, 80) };
+            packets.push(Heard { at: key.at + after, way: Way::Down, whole, carries: true });
+        }
+        packets.sort_by(|a, b| a.at.total_cmp(&b.at));
+        let learnt = learn(&packets, &keys, 0.04, 1);
+        assert!(learnt.times > 0.8 * learnt.whole, "{}", learnt.times);
+        assert!(learnt.echoed > 0.95, "{}", learnt.echoed);
+    }
+}
