@@ -92,8 +92,11 @@ const LOUD: usize = 300;
 /// Features of times, and which of them are tried alone: the next packet, the burst's end, and the next burst.
 const TIMES: usize = 11;
 const ALONE: [usize; 3] = [0, 8, 9];
-/// The same of those with lengths: the next packet as long as the key's own, and the next long answer.
-const ALONE_SIZES: [usize; 5] = [0, 8, 9, TIMES, TIMES + 1];
+/// The same of those with lengths: the next packet as long as the key's own, the next long answer, and the next packet as
+/// long as those with keys mostly are.
+const ALONE_SIZES: [usize; 6] = [0, 8, 9, TIMES, TIMES + 1, TIMES + 2];
+/// A packet was read at most so much later than its time says, in s.
+const AHEAD: f64 = 0.000_5;
 
 /// Packets with anything in them, by direction.
 struct Ways {
@@ -107,14 +110,14 @@ impl Ways {
         Ways { up: of(Way::Up).collect(), down: of(Way::Down).collect() }
     }
 
-    /// The packet with a key: the first after it.
+    /// The packet with a key: the first after it, or just before, as far as the link's clock is read ahead of a packet.
     fn with(&self, key: &Key) -> Option<usize> {
-        let place = self.up.partition_point(|packet| packet.at < key.at);
+        let place = self.up.partition_point(|packet| packet.at < key.at - AHEAD);
         (place < self.up.len()).then_some(place)
     }
 
     /// The features of the interval after the packet at this place.
-    fn features(&self, place: usize) -> Vec<f64> {
+    fn features(&self, place: usize, usual: usize) -> Vec<f64> {
         let (own, up) = (self.up[place], &self.up);
         let at = own.at;
         let first = self.down.partition_point(|packet| packet.at <= at);
@@ -133,7 +136,8 @@ impl Ways {
         assert_eq!(row.len(), TIMES);
         let like = up[place + 1..].iter().find(|packet| packet.whole == own.whole);
         let loud = self.down[first..].iter().find(|packet| packet.whole > LOUD);
-        row.extend([since(like), since(loud), own.whole as f64]);
+        let keyed = up[place + 1..].iter().find(|packet| packet.whole >= usual);
+        row.extend([since(like), since(loud), since(keyed), own.whole as f64]);
         let length = |packet: Option<&Heard>| packet.map_or(0.0, |packet| packet.whole as f64);
         row.extend((1..=4).map(|more| length(up.get(place + more))));
         row.extend((0..4).map(|more| length(self.down.get(first + more))));
@@ -169,10 +173,14 @@ pub(super) fn learn(packets: &[Heard], keys: &[Key], trip: f64, seed: u64) -> Le
     let mut rng = Rng::new(seed);
     let placed: Vec<(usize, &Key)> =
         keys.iter().filter_map(|key| Some((ways.with(key)?, key))).collect();
+    // A tenth of the packets with keys are shorter.
+    let mut with: Vec<usize> = placed.iter().map(|(place, _)| ways.up[*place].whole).collect();
+    with.sort_unstable();
+    let usual = with.get(with.len() / 10).copied().unwrap_or(0);
     let pairs: Vec<(usize, f64)> =
         placed.windows(2).map(|two| (two[0].0, two[1].1.at - two[0].1.at)).collect();
     let (rows, gaps): (Vec<Vec<f64>>, Vec<f64>) =
-        pairs.iter().map(|(place, gap)| (ways.features(*place), *gap)).unzip();
+        pairs.iter().map(|(place, gap)| (ways.features(*place, usual), *gap)).unzip();
     let mut tell = |rows: &[Vec<f64>], gaps: &[f64], alone: &[usize]| {
         let of = classes(gaps, (gaps.len() / 60).clamp(2, 9));
         (bits(rows, &of, alone, &mut rng), entropy(&of))
@@ -201,7 +209,10 @@ pub(super) fn learn(packets: &[Heard], keys: &[Key], trip: f64, seed: u64) -> Le
         below: by_below,
         sizes: by_sizes.max(by_times),
         echoed: told_apart(&answers, &kinds),
-        waits: placed.iter().map(|(place, key)| 1e3 * (ways.up[*place].at - key.at)).collect(),
+        waits: placed
+            .iter()
+            .map(|(place, key)| 1e3 * (ways.up[*place].at - key.at).max(0.0))
+            .collect(),
         lengths,
     }
 }
