@@ -120,10 +120,15 @@ impl Viewer {
     /// A viewer that waits for its client. Its first picture is a whole one.
     pub fn new(now: Time, id: ViewerId, config: Config) -> Self {
         let echo_ack_lazy = config.timing.echo_ack_lazy;
+        let close_tries_max = match config.peer {
+            // It stays until it hears how the program ended.
+            Peer::Rove => u32::MAX,
+            Peer::Stock => config.timing.close_tries_max,
+        };
         let endpoint = EndpointConfig {
             role: Role::Server,
             wire: config.wire,
-            timing: config.timing,
+            timing: Timing { close_tries_max, ..config.timing },
             peer: None,
             local: View::new(config.size.unwrap_or_else(size_of_no_window), config.peer),
             remote: Input::default(),

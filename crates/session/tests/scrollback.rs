@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, server_config, size};
+use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, native_in, server_config, size};
 use rove_session::client::TtyScreen;
 use rove_session::messages::{DepthFields, HostEvent, RowsFields, write_host};
 use rove_session::past::Past;
@@ -243,4 +243,21 @@ fn states_with_lines_obey_the_laws() {
     }
     let told = |view: &View| view.past().map(Past::told);
     assert!(told(&states[2]) > told(&states[0]), "no line was told");
+}
+
+/// A path that fails just then, for longer than a few tries take.
+#[test]
+fn an_end_outlasts_a_blackout() {
+    for blackout in [1_000, 4_000, 8_000] {
+        let mut pair = native_in(GOOD, TtyScreen::Main);
+        pair.run_ms(2_000).output(numbered(3_000).as_bytes());
+        pair.link = DEAD;
+        pair.server.child_exited(pair.now, 3);
+        pair.run_ms(blackout);
+        pair.link = GOOD;
+        pair.run_ms(20_000);
+        let exit = pair.client_exit().map(|exit| (exit.clean, exit.status));
+        assert_eq!(exit, Some((true, Some(3))), "after {blackout} ms");
+        assert_has(&pair, 3_000);
+    }
 }

@@ -284,11 +284,17 @@ impl Pair {
 
 /// Two roves on their own wire.
 pub fn native(link: Link) -> Pair {
+    native_in(link, TtyScreen::Alternate)
+}
+
+/// The same on this screen of the user's terminal.
+pub fn native_in(link: Link, window: TtyScreen) -> Pair {
     let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
     let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
     let timing = Timing::ROVE;
     let client = client_config(Peer::Rove);
-    let client = client::Config { wire: wire(Role::Client), timing: timing.clone(), ..client };
+    let client =
+        client::Config { wire: wire(Role::Client), timing: timing.clone(), window, ..client };
     let server = server_config(Peer::Rove);
     Pair::with(link, client, server::Config { wire: wire(Role::Server), timing, ..server })
 }
