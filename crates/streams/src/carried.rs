@@ -329,7 +329,14 @@ impl UdpPoller for StreamPoller {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock;
+    use crate::network::RouteMtu;
+    use crate::server::{Batch, Dormant};
+    use crate::{SecretMemory, client};
 
     #[test]
     fn addresses_tell_streams_apart() {
@@ -374,5 +381,55 @@ mod tests {
         drop(port);
         assert!(poller.as_mut().poll_writable(&mut cx).is_ready());
         assert!(socket.try_send(&transmit).is_ok(), "it is lost, as in any network");
+    }
+
+    /// A megabyte each way over a stream, while no datagram by UDP arrives.
+    #[tokio::test]
+    async fn channels_go_over_a_stream() {
+        let secret = [7; 32];
+        let (near, far) = (StreamPorts::default(), StreamPorts::default());
+        let (server, inbox, acceptor) = Dormant::new(&secret, SecretMemory::ORDINARY).start();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let acceptor = acceptor.with_streams(far.clone());
+        tokio::spawn(acceptor.run(socket, RouteMtu::UNKNOWN));
+        let (streams, hints, connector) = client::start(&secret, SecretMemory::ORDINARY);
+        tokio::spawn(connector.with_system(RouteMtu::UNKNOWN, near.clone()).run());
+        let (up, down) = (near.open(1), far.open(9));
+        tokio::spawn(async move {
+            loop {
+                let octets = poll_fn(|cx| up.poll_take(cx)).await;
+                let stride = octets.len();
+                inbox.pass(Batch { octets, stride, from: address_of(9), to: None, ecn: 0 });
+            }
+        });
+        tokio::spawn(async move {
+            loop {
+                let datagram = poll_fn(|cx| down.poll_take(cx)).await;
+                near.deliver(address_of(1), &datagram);
+            }
+        });
+        hints.heard(address_of(1));
+        let work = async {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            let octets = vec![5; 1 << 20];
+            let mut channel = streams.open(b"there").await.unwrap();
+            // Each end reads while the other writes: a window is smaller than all of it.
+            let there = async {
+                let (_, mut other) = server.accept().await.unwrap();
+                let mut got = vec![0; octets.len()];
+                other.read_exact(&mut got).await.unwrap();
+                assert!(got == octets);
+                other.write_all(&got).await.unwrap();
+                other
+            };
+            let back = async {
+                channel.write_all(&octets).await.unwrap();
+                let mut got = vec![0; octets.len()];
+                channel.read_exact(&mut got).await.unwrap();
+                assert!(got == octets);
+            };
+            let (_other, ()) = tokio::join!(there, back);
+        };
+        clock::within(Duration::from_secs(60), work).await.unwrap();
     }
 }
