@@ -1,5 +1,7 @@
 //! The history of the user's own terminal, tmux: it has every line of a session, once and in order.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,8 +10,9 @@ use rove_lab::testing::scratch::Scratch;
 use crate::common::rove_program;
 use crate::host::{Case, Host, Outcome, bounded, clean, run_cases, until, words};
 
-const CASES: [Case<Host>; 5] = [
+const CASES: [Case<Host>; 6] = [
     ("row-01", a_command_and_all_of_its_lines),
+    ("row-01-lossy", a_command_over_links_that_lose),
     ("row-01-wrapped", lines_that_are_wrapped),
     ("row-03-gap", more_lines_than_are_kept),
     ("row-05", other_screens_and_sizes),
@@ -33,7 +36,7 @@ impl<'a> Tmux<'a> {
     fn start(host: &'a Host, line: &str) -> Result<Tmux<'a>, String> {
         let tmux = Tmux { host, scratch: Scratch::new().map_err(words)? };
         let settings = "set -g history-limit 50000\nset -g status off\nset -g remain-on-exit on\n";
-        std::fs::write(tmux.settings(), settings).map_err(words)?;
+        fs::write(tmux.settings(), settings).map_err(words)?;
         let rove = format!("ROVE='{} -F {}'", rove_program().display(), host.config.display());
         let line = format!("{rove}; {line}");
         tmux.tmux(&["new-session", "-d", "-x", "80", "-y", "24", "bash", "--norc", "-c", &line])?;
@@ -104,6 +107,25 @@ fn a_command_and_all_of_its_lines(host: &Host) -> Outcome {
     let tmux = Tmux::start(host, "$ROVE here 'seq 1 5000; exit 3'; echo status $?; sleep 1000")?;
     tmux.wait_for("status 3")?;
     tmux.has_all(1, 5000)
+}
+
+/// 5 and 29 % of all datagrams are lost each way, at 50 ms round trip.
+fn a_command_over_links_that_lose(host: &Host) -> Outcome {
+    let script = host.near().join("lines");
+    fs::write(&script, "#!/bin/sh\nseq 1 5000\nexit 3\n").map_err(words)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(words)?;
+    for loss in [5, 29] {
+        let demo = format!(
+            "SHELL={} ROVE_BIN={} {} demo --rtt-ms 50 --loss {loss}; echo status $?; sleep 1000",
+            script.display(),
+            rove_program().display(),
+            env!("CARGO_BIN_EXE_rove-lab"),
+        );
+        let tmux = Tmux::start(host, &demo)?;
+        tmux.wait_for("status 3")?;
+        tmux.has_all(1, 5000).map_err(|error| format!("{loss} %: {error}"))?;
+    }
+    Ok(())
 }
 
 fn lines_that_are_wrapped(host: &Host) -> Outcome {
