@@ -26,6 +26,8 @@ pub(crate) struct Stdio {
     queue: FrameQueue,
     /// Where QUIC's datagrams for it wait.
     quic: Option<StreamPort>,
+    /// Nothing can be written any more. What came before may still be read: a peer's last words.
+    is_deaf: bool,
     /// It carries nothing any more.
     ended: bool,
 }
@@ -58,6 +60,7 @@ impl Stdio {
             reader: FrameReader::new(first),
             queue: FrameQueue::default(),
             quic: None,
+            is_deaf: false,
             ended: false,
         })
     }
@@ -100,10 +103,10 @@ impl Stdio {
 
     /// Ready when nothing waits to be written. Once there is room for more it is asked again.
     fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while !self.ended && !self.queue.is_empty() {
+        while !self.is_deaf && !self.queue.is_empty() {
             match self.output.poll_write_ready(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(_)) => self.ended = true,
+                Poll::Ready(Err(_)) => self.is_deaf = true,
                 Poll::Ready(Ok(_)) => self.flush(),
             }
         }
@@ -135,14 +138,14 @@ impl Stdio {
 
     /// Sends a datagram, which is lost if there is no room for it.
     pub(crate) fn send(&mut self, kind: FrameKind, datagram: &[u8]) -> bool {
-        let has_room = self.queue.push(kind, datagram);
+        let has_room = !self.is_deaf && self.queue.push(kind, datagram);
         self.flush();
         has_room
     }
 
     /// Writes as much as the stream takes now.
     fn flush(&mut self) {
-        while !self.ended {
+        while !self.is_deaf {
             let octets = self.queue.octets();
             if octets.is_empty() {
                 return;
@@ -153,7 +156,7 @@ impl Stdio {
             match wrote {
                 Ok(count) => self.queue.wrote(count),
                 Err(error) if is_for_later(&error) => return,
-                Err(_) => self.ended = true,
+                Err(_) => self.is_deaf = true,
             }
         }
     }
@@ -213,6 +216,20 @@ mod tests {
             }
         }
         drop(near);
+        assert_eq!(take(&mut far).await, None);
+    }
+
+    /// A client says that it leaves, and is gone before the server has answered something else.
+    #[tokio::test]
+    async fn last_words_are_heard_though_nobody_can_be_told() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (mut near, mut far) = (end(1, near), end(2, far));
+        assert!(near.send(FrameKind::Session, b"goodbye"));
+        poll_fn(|cx| near.poll_written(cx)).await;
+        drop(near);
+        far.send(FrameKind::Session, b"an answer");
+        assert_eq!(take(&mut far).await.as_deref(), Some(&b"goodbye"[..]));
+        assert!(!far.send(FrameKind::Session, b"another"), "nobody reads it");
         assert_eq!(take(&mut far).await, None);
     }
 

@@ -368,6 +368,11 @@ impl Shell {
         heard.max_by_key(|(heard, _)| *heard)
     }
 
+    /// When a client was heard last, also one that is nowhere now because its stream has ended.
+    fn last_heard(&self) -> Option<Time> {
+        self.session.viewers().filter_map(|viewer| viewer.endpoint().last_heard()).max()
+    }
+
     /// Reports an event to a person who asked for it (`-v`).
     fn note(&self, what: &dyn Display) {
         note(self.streams, what);

@@ -27,9 +27,9 @@ const HANGUP_WAIT: Duration = Duration::from_secs(5);
 impl Shell {
     /// Since when no client has been heard; `None` while one is there.
     pub(super) fn lonely_since(&self, now: Time) -> Option<Time> {
-        match self.newest_client() {
-            Some((heard, _)) if now < heard + PRESENT_FOR => None,
-            Some((heard, _)) => Some(self.life.left.map_or(heard, |left| left.max(heard))),
+        match self.last_heard() {
+            Some(heard) if now < heard + PRESENT_FOR => None,
+            Some(heard) => Some(self.life.left.map_or(heard, |left| left.max(heard))),
             None => Some(self.life.left.unwrap_or(self.life.begun)),
         }
     }
@@ -64,7 +64,7 @@ impl Shell {
         }
         let by_kill = killed_by.filter(|by| *by > now);
         // A client that falls silent is not heard of at some moment, which has to be looked at.
-        let silent = self.newest_client().map(|(heard, _)| heard + PRESENT_FOR);
+        let silent = self.last_heard().map(|heard| heard + PRESENT_FOR);
         let looks = [ends, by_kill, silent].into_iter().flatten();
         self.life.due = looks.filter(|at| *at > now).min();
     }

@@ -89,7 +89,7 @@ impl Shell {
             return Clients::There(addresses);
         }
         let left = self.life.left.map(|left| Clients::Left(now.since(left).as_secs()));
-        let lost = self.newest_client().map(|(heard, _)| Clients::Lost(now.since(heard).as_secs()));
+        let lost = self.last_heard().map(|heard| Clients::Lost(now.since(heard).as_secs()));
         lost.or(left).unwrap_or(Clients::None)
     }
 
