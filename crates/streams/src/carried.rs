@@ -22,6 +22,9 @@ const WAITING_BYTES_MAX: usize = 64 << 10;
 /// Octets that wait to be read by a connection, as at a server's port. What comes beyond it is lost.
 const UNREAD_BYTES_MAX: usize = 4 << 20;
 
+/// What a datagram that waits to be read takes beside its octets: a peer may send empty ones.
+const UNREAD_OVERHEAD_BYTES: usize = 64;
+
 /// The address by which QUIC knows the stream of this number.
 pub fn address_of(stream: u32) -> SocketAddr {
     let [a, b, c, d, e, f] = BLOCK;
@@ -251,10 +254,11 @@ struct Unread {
 impl StreamSocket {
     fn take_in(&self, datagram: &[u8]) {
         let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        if unread.bytes + datagram.len() > UNREAD_BYTES_MAX {
+        let bytes = datagram.len() + UNREAD_OVERHEAD_BYTES;
+        if unread.bytes + bytes > UNREAD_BYTES_MAX {
             return;
         }
-        unread.bytes += datagram.len();
+        unread.bytes += bytes;
         unread.datagrams.push_back(datagram.to_vec());
         if let Some(reader) = unread.reader.take() {
             reader.wake();
@@ -290,7 +294,7 @@ impl AsyncUdpSocket for StreamSocket {
         let mut count = 0;
         for (buf, meta) in bufs.iter_mut().zip(meta) {
             let Some(datagram) = unread.datagrams.pop_front() else { break };
-            unread.bytes -= datagram.len();
+            unread.bytes -= datagram.len() + UNREAD_OVERHEAD_BYTES;
             // One that is longer than any is cut, and is no packet then.
             let len = datagram.len().min(buf.len());
             buf[..len].copy_from_slice(&datagram[..len]);
@@ -381,6 +385,17 @@ mod tests {
         drop(port);
         assert!(poller.as_mut().poll_writable(&mut cx).is_ready());
         assert!(socket.try_send(&transmit).is_ok(), "it is lost, as in any network");
+    }
+
+    #[test]
+    fn datagrams_that_nobody_reads_are_bounded_though_they_are_empty() {
+        let ports = StreamPorts::default();
+        let socket = ports.socket(address_of(3));
+        let count = UNREAD_BYTES_MAX / UNREAD_OVERHEAD_BYTES;
+        for _ in 0..2 * count {
+            ports.deliver(address_of(3), b"");
+        }
+        assert_eq!(socket.unread.lock().unwrap().datagrams.len(), count);
     }
 
     /// A megabyte each way over a stream, while no datagram by UDP arrives.
