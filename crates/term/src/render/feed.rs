@@ -53,7 +53,7 @@ pub fn feed(
             && !same_grids(&shown.grid, &with_lines.grid, &shown, &with_lines, dialect)
         {
             // Some terminals take the mark that a line goes on away with the whole row alone.
-            erase(&mut shown, dialect, out);
+            erase(&mut shown, &with_lines, dialect, out);
             with_lines = over(&shown, &rows[..rows.len().min(height)]);
         }
         draw(&shown, &with_lines, dialect, out);
@@ -92,10 +92,10 @@ fn over(screen: &Screen, rows: &[Arc<Row>]) -> Screen {
     with_rows
 }
 
-/// Makes the screen blank, in place.
-fn erase(screen: &mut Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+/// Makes the screen blank, in place, for another.
+fn erase(screen: &mut Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H");
-    erase_in_place(screen.size(), dialect, out);
+    erase_in_place(new, dialect, out);
     let (rows, cols) = (screen.grid.rows(), screen.grid.cols());
     screen.grid = Arc::new(Grid::blank(rows, cols, &mut screen.state.next_line));
     screen.set_cursor(0, 0);
@@ -195,6 +195,29 @@ mod tests {
         let long = "0123456789-0123456789-0123456789\r\n".repeat(20);
         check(size, &["x\r\n", &long, &long[..40], &long[40..90], "y\r\n"]);
         check(Size::clamped(1, 12), &["one\r\n", &lines(0..3), "a line that is wrapped"]);
+    }
+
+    /// In tmux a line loses the mark that it goes on if the one below it is erased whole.
+    #[test]
+    fn the_line_below_one_that_goes_on_is_never_erased() {
+        let size = Size::clamped(5, 12);
+        let dialect = Dialect::tty("xterm-256color", "");
+        let mut server = Terminal::new(size, Dialect::ROVE);
+        let mut shown = server.screen().clone();
+        let mut fed = 0;
+        // The first part of the line has left.
+        for octets in ["a line that is wrapped and goes on, for five rows and more", "\r\nnext"] {
+            server.advance(octets.as_bytes());
+            let new = server.screen().clone();
+            assert!(new.row(0).is_wrapped());
+            let mut out = Vec::new();
+            feed(&shown, server.history(), fed..new.depth(), &new, &dialect, &mut out);
+            let out = String::from_utf8_lossy(&out);
+            let erases = out.contains("\x1b[H") && out.contains("\x1b[J");
+            assert_eq!(erases, fed > 0, "{out:?}");
+            assert!(!out.contains("\x1b[K"), "{out:?}");
+            (shown, fed) = (new, server.screen().depth());
+        }
     }
 
     /// What changes in place is no line of the terminal's history.

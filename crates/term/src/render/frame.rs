@@ -14,11 +14,12 @@ use crate::render::pen::Pen;
 use crate::render::picture::{Picture, cursor_of, kept_style};
 use crate::render::scroll::{Purpose, Standing};
 use crate::render::{extras, marks, modes, project};
+use crate::screen::Screen;
+use crate::screen::cell::Cell;
 use crate::screen::grid::Grid;
 use crate::screen::modes::Modes;
 use crate::screen::row::Row;
 use crate::screen::style::Style;
-use crate::screen::{Screen, Size};
 
 /// Paints up to this many octets reach a terminal in one piece; longer ones are bracketed, so that
 /// nobody sees half of them.
@@ -131,7 +132,7 @@ impl<'a, 'o> Frame<'a, 'o> {
         self.painter.out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H");
         match self.dialect.reader() {
             Reader::StockPeer | Reader::RovePeer => self.painter.out.extend_from_slice(b"\x1b[2J"),
-            Reader::Tty => erase_in_place(self.new.size(), &self.dialect, self.painter.out),
+            Reader::Tty => erase_in_place(self.new, &self.dialect, self.painter.out),
         }
         self.painter.pen.style = Style::PLAIN;
         self.painter.cursor = Cursor::HOME;
@@ -234,15 +235,18 @@ impl<'a, 'o> Frame<'a, 'o> {
     }
 }
 
-/// Erases a terminal from its first cell on, which the cursor stands at, without a line of it going to the terminal's
-/// history: some terminals scroll what ED 2 erases into it, and tmux also what ED 0 erases from the first cell on. So EL
-/// takes that cell, and ED 0 the rest.
-pub(super) fn erase_in_place(size: Size, dialect: &Dialect, out: &mut Vec<u8>) {
+/// Erases a terminal for a picture of these rows, from its first cell on, which the cursor stands at, without a line of it
+/// going to the terminal's history: some terminals scroll what ED 2 erases into it, and tmux also what ED 0 erases from
+/// the first cell on. Where that cell is written next a blank takes its place, since tmux and others take from the line
+/// above an erased one the mark that it goes on; elsewhere EL does. ED 0 takes the rest.
+pub(super) fn erase_in_place(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+    let size = new.size();
     if dialect.can(Ability::LineSize) {
         // ED 0 leaves the cursor's line as wide as it is.
         out.extend_from_slice(b"\x1b#5");
     }
-    out.extend_from_slice(b"\x1b[K\x1b[C\x1b[J\x1b[H");
+    let is_written = size.cols > 1 && new.grid.row(0).cells()[0] != Cell::BLANK;
+    out.extend_from_slice(if is_written { b" \x1b[J\x1b[H" } else { b"\x1b[K\x1b[C\x1b[J\x1b[H" });
     if dialect.can(Ability::ShellMarks) {
         // Nor does such an ED take marks away.
         let marks = [marks::NONE].repeat(size.rows.into());
