@@ -14,8 +14,8 @@ use crate::provenance::{self, Provenance};
 use crate::real::RealFlags;
 use crate::relay::{Config, Relay};
 use crate::{
-    bench, capture, demo, fake_ssh, frames, headlines, html, net, predict, real, record, stale,
-    sweep,
+    bench, capture, demo, fake_ssh, frames, headlines, html, mutants, net, predict, real, record,
+    stale, sweep,
 };
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -90,6 +90,8 @@ enum Verb {
     Stale(stale::StaleFlags),
     /// Write the figures that documents quote from the results
     Headlines(headlines::HeadlinesFlags),
+    /// Put small faults into the machines and count those that no test notices
+    Mutants(mutants::MutantsFlags),
     /// Print where a result comes from that another program makes now, as the head of its Markdown
     Provenance(ProvenanceFlags),
     /// List the commands of a sweep for many machines, or merge what they printed
@@ -232,6 +234,7 @@ pub fn main() -> ExitCode {
         Verb::Report(flags) => html::run(&flags),
         Verb::Stale(flags) => stale::run(&flags),
         Verb::Headlines(flags) => headlines::run(&flags),
+        Verb::Mutants(flags) => mutants::run(&flags),
         Verb::Provenance(flags) => {
             let recorded = Provenance::of_this_process(flags.depends.iter().map(String::as_str));
             println!("{}", recorded.to_markdown(&flags.made_by));

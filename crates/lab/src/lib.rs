@@ -31,6 +31,7 @@ mod internet;
 mod link;
 mod listener;
 mod local_clock;
+mod mutants;
 mod net;
 mod opportunities;
 mod pair;
