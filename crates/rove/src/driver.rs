@@ -6,10 +6,11 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use rove_ssp::{Reject, Remote, Session, Time};
+use rove_ssp::{Reject, Remote, Session, StreamId, Time};
 
 use crate::net::carrier::{Carrier, Heard, Received};
 use crate::net::port::{Network, Port, Turn};
+use crate::net::stdio::Stdio;
 use crate::net::udp::Socket;
 
 /// Datagrams that an end takes in one turn where nothing else is urgent; more wait in the kernel.
@@ -38,7 +39,12 @@ pub(crate) trait End {
     fn refused(&mut self, _reject: Reject) {}
 
     /// The stream to the peer has ended.
-    fn stream_ended(&mut self) {}
+    fn stream_ended(&mut self, _stream: StreamId) {}
+
+    /// Another stream to a peer.
+    fn take_stream(&mut self) -> io::Result<Option<Stdio>> {
+        Ok(None)
+    }
 
     /// Whether the stream to the peer is of no use any more.
     fn is_done_with_stream(&mut self, _now: Time) -> bool {
@@ -87,6 +93,9 @@ pub(crate) async fn run(port: &mut Port<'_>, end: &mut dyn End) -> io::Result<()
         end.before(turn)?;
         receive(port, end, now)?;
         end.after(now)?;
+        while let Some(stream) = end.take_stream()? {
+            port.add_stream(stream);
+        }
         port.send_all(now, end.session());
         if port.has_stream()
             && end.is_done_with_stream(now)
@@ -113,7 +122,7 @@ fn receive(port: &mut Port<'_>, end: &mut dyn End, now: Time) -> io::Result<()> 
             Received::Nothing => {}
             Received::StreamEnded(stream) => {
                 end.session().stream_closed(now, stream);
-                end.stream_ended();
+                end.stream_ended(stream);
             }
             Received::Quic(from, datagram) => {
                 if let Some(socket) = carrier.port() {

@@ -68,7 +68,10 @@ pub(crate) fn main(program: Program, words: &[OsString]) -> ExitCode {
         Ok(Request::Help) => print(USAGE),
         Ok(Request::Version) => print(VERSION),
         Ok(Request::Serve(options)) => serve(options),
-        Ok(Request::Ask(ask)) => asking::answer(&places(&environment()), ask),
+        Ok(Request::Ask(ask)) => {
+            let environment = environment();
+            asking::answer(&places(&environment), ask, client_address(&environment))
+        }
         Err(error) => Err(io::Error::other(error)),
     };
     match done {
@@ -127,7 +130,7 @@ fn serve(options: Options) -> io::Result<()> {
     options.complaints.iter().for_each(|complaint| note(complaint));
     let environment = environment();
     let places = places(&environment);
-    let place = match place(&places, &options) {
+    let place = match place(&places, &options, client_address(&environment)) {
         Ok(place) => place,
         // What the client waits for is said.
         Err(Refused) => return Ok(()),
@@ -265,7 +268,11 @@ fn places(environment: &Environment) -> Places {
 struct Refused;
 
 /// A place where the session can be found later. A session without one is better than none; its client is told.
-fn place(places: &Places, options: &Options) -> Result<Option<Claim>, Refused> {
+fn place(
+    places: &Places,
+    options: &Options,
+    ssh_client: Option<IpAddr>,
+) -> Result<Option<Claim>, Refused> {
     if options.purpose == Purpose::Streams {
         // Whatever it holds it holds as ever.
         return Ok(places.to_begin().and_then(|directory| directory.claim_helper()).ok());
@@ -275,7 +282,7 @@ fn place(places: &Places, options: &Options) -> Result<Option<Claim>, Refused> {
     let why = match found {
         Ok(place) => return Ok(Some(place)),
         Err(Denied::Taken(name)) => {
-            asking::taken(places, &name, options);
+            asking::taken(places, &name, options, ssh_client);
             return Err(Refused);
         }
         Err(why) => why,

@@ -24,8 +24,9 @@ struct Scene {
     net: Net,
 }
 
-const CASES: [Case<Scene>; 6] = [
+const CASES: [Case<Scene>; 7] = [
     ("row-16", udp_is_dropped_from_the_start),
+    ("row-16-attach", a_session_is_attached_to_without_udp),
     ("row-17", udp_comes_and_goes_under_typing),
     ("row-17-ssh", a_session_on_udp_does_not_need_ssh),
     ("row-17-way", one_way_alone),
@@ -80,6 +81,11 @@ impl Scene {
         Program::start(command, Size::DEFAULT).map_err(words)
     }
 
+    /// One of rove's other commands, on a terminal.
+    fn on_terminal(&self, name: &str, words_after: &[&str]) -> Result<Program, String> {
+        Program::start(self.command(name, words_after), Size::DEFAULT).map_err(words)
+    }
+
     /// One of rove's other commands, with these words.
     fn command(&self, name: &str, words: &[&str]) -> Command {
         let mut command = bounded(rove_program());
@@ -126,6 +132,43 @@ fn udp_is_dropped_from_the_start(scene: &Scene) -> Outcome {
         Some(9) => Ok(()),
         other => Err(format!("the session ended with {other:?}")),
     }
+}
+
+/// Clients come back and join over ssh alone, several at a time, and go on by UDP when that is back.
+fn a_session_is_attached_to_without_udp(scene: &Scene) -> Outcome {
+    scene.let_udp(false)?;
+    let mut first = scene.on_terminal("new", &["-s", "work", "here"])?;
+    see(&mut first, PROMPT)?;
+    first.send("echo $((6*7))-first\r");
+    see(&mut first, "42-first")?;
+    first.send("\x1ed");
+    first.wait_exit(LIMIT).map_err(words)?;
+
+    let mut second = scene.on_terminal("attach", &["here:work"])?;
+    see(&mut second, "42-first")?;
+    see(&mut second, "does not answer on UDP 6")?;
+    let mut third = scene.on_terminal("attach", &["here:work"])?;
+    see(&mut third, "42-first")?;
+    let mut old = scene.on_terminal("new", &["-A", "-s", "work", "here"])?;
+    see(&mut old, "42-first")?;
+    second.send("echo $((6*7))-second\r");
+    for client in [&mut second, &mut third, &mut old] {
+        see(client, "42-second")?;
+    }
+    // The way of one that leaves ends alone.
+    third.send("\x1ed");
+    third.wait_exit(LIMIT).map_err(words)?;
+    old.send("echo $((6*7))-old\r");
+    // What is typed is written while that one is waited for.
+    for client in [&mut old, &mut second] {
+        see(client, "42-old")?;
+    }
+    scene.let_udp(true)?;
+    old.send("\x1es");
+    see(&mut old, "UDP 127.0.0.1")?;
+    old.send("x\x15");
+    leave(&mut old)?;
+    second.wait_exit(LIMIT).map(drop).map_err(words)
 }
 
 /// Letters are typed all the time, while UDP works, is dropped, works, and is dropped again: each arrives once and in

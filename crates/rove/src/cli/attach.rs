@@ -18,6 +18,7 @@ use crate::cli::order::Ordered;
 use crate::cli::shell::{session, settings, shell};
 use crate::cli::target::Target;
 use crate::cli::words::{RoveArgs, STYLES, ServerArgs, SessionArgs, SshArgs, not_yet, print};
+use crate::client::WaySetting;
 use crate::failure::Failure;
 use crate::os::clock::Clock;
 use crate::sessions::line::{Terms, size_policy};
@@ -108,7 +109,9 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
         size: words.size,
         fill: words.fill.map(u64::from),
     };
-    login.request.goal = Goal::Ask(question(target.as_ref(), &terms));
+    login.request.carry = settings.way != WaySetting::Udp;
+    let carry = if login.request.carry { " --carry" } else { "" };
+    login.request.goal = Goal::Ask(question(target.as_ref(), &terms) + carry);
     // The session's keys are made for this client alone, which stock's wire has no room for.
     login.wires = Wires::Native;
     session(clock, login, settings, words.forward, Asking::Refused, &trace)

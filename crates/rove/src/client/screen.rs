@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rove_session::client::{Cause, Event, Exit};
 use rove_session::{Client, SessionInfo};
-use rove_ssp::{Machine, Reject, Session, Time};
+use rove_ssp::{Machine, Reject, Session, StreamId, Time};
 use rove_streams::clock;
 use rove_term::Size;
 use rustix::process::{Signal, kill_current_process_group};
@@ -373,7 +373,7 @@ impl End for Screen<'_> {
         }
     }
 
-    fn stream_ended(&mut self) {
+    fn stream_ended(&mut self, _: StreamId) {
         self.trace.step(format_args!("ssh has ended"));
     }
 

@@ -35,8 +35,8 @@ pub(crate) struct Port<'a> {
     /// When the alarm was to go off.
     due: Option<Time>,
     carrier: Carrier,
-    /// A second way to the peer, and what came by it last.
-    stream: Option<Stdio>,
+    /// Other ways to peers, and what came by one of them last.
+    streams: Vec<Stdio>,
     carried: Vec<u8>,
     /// Where QUIC's datagrams for the stream wait, and those of a client's arrive.
     quic: StreamPorts,
@@ -89,7 +89,7 @@ impl<'a> Port<'a> {
             changed: false,
             due: None,
             carrier,
-            stream: None,
+            streams: Vec::new(),
             carried: Vec::new(),
             quic: StreamPorts::default(),
             udp: Udp::Used,
@@ -103,7 +103,7 @@ impl<'a> Port<'a> {
     pub(crate) fn add_stream(&mut self, mut stream: Stdio) -> StreamId {
         let id = stream.id();
         stream.carry(self.quic().open(id.number()));
-        self.stream = Some(stream);
+        self.streams.push(stream);
         id
     }
 
@@ -117,14 +117,14 @@ impl<'a> Port<'a> {
         self.carrier.port().map_or(&self.quic, Socket::streams).clone()
     }
 
-    /// The stream, if there is one.
+    /// Whether there is a stream.
     pub(crate) fn has_stream(&self) -> bool {
-        self.stream.is_some()
+        !self.streams.is_empty()
     }
 
     /// The stream is not needed any more. What has been written to it arrives.
     pub(crate) fn drop_stream(&mut self) -> Option<StreamId> {
-        self.stream.take().map(|stream| stream.id())
+        self.streams.pop().map(|stream| stream.id())
     }
 
     /// Nothing goes by UDP from now on.
@@ -158,10 +158,10 @@ impl<'a> Port<'a> {
 
     /// Takes the next datagram; `None` when none waits.
     pub(crate) fn try_recv(&mut self) -> Option<(&mut Carrier, Received<'_>)> {
-        let Port { carrier, buffer, stream, carried, quic, .. } = self;
+        let Port { carrier, buffer, streams, carried, quic, .. } = self;
         let received = match carrier.try_recv(buffer.as_mut_slice()) {
             Some(received) => received,
-            None => recv_by(stream, carried, carrier, quic)?,
+            None => recv_by(streams, carried, carrier, quic)?,
         };
         Some((carrier, received))
     }
@@ -171,7 +171,7 @@ impl<'a> Port<'a> {
         while let Some(transmit) = session.poll_transmit(now, &mut self.outbox) {
             if let Remote::Stream(to) = transmit.to {
                 // What has no room is lost, as by UDP: it is said again.
-                if let Some(stream) = self.stream.as_mut().filter(|stream| stream.id() == to) {
+                if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id() == to) {
                     stream.send(FrameKind::Session, &self.outbox.datagram);
                 }
                 continue;
@@ -228,7 +228,7 @@ impl<'a> Port<'a> {
             }
             ready |= self.changed;
             ready |= self.carrier.poll_readable(cx)?.is_ready();
-            if let Some(stream) = &mut self.stream {
+            for stream in &mut self.streams {
                 ready |= stream.poll_readable(cx)?.is_ready();
             }
             if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -237,40 +237,48 @@ impl<'a> Port<'a> {
     }
 }
 
-/// What has come by the stream. One that has ended is gone.
+/// What has come by a stream. One that has ended is gone.
 fn recv_by<'a>(
-    stream: &mut Option<Stdio>,
+    streams: &mut Vec<Stdio>,
     buffer: &'a mut Vec<u8>,
     carrier: &Carrier,
     quic: &StreamPorts,
 ) -> Option<Received<'a>> {
-    let open = stream.as_mut()?;
-    let id = open.id();
-    match open.try_recv()? {
-        Carried::Datagram(FrameKind::Session, octets) => {
-            buffer.clear();
-            buffer.extend_from_slice(octets);
-            let arrival = Arrival { from: Remote::Stream(id), congested: false };
-            Some(Received::Datagram(arrival, buffer))
+    for index in 0..streams.len() {
+        let id = streams[index].id();
+        let Some(came) = streams[index].try_recv() else { continue };
+        let Carried::Datagram(kind, octets) = came else {
+            streams.remove(index);
+            return Some(Received::StreamEnded(id));
+        };
+        buffer.clear();
+        buffer.extend_from_slice(octets);
+        // The others come first next time.
+        streams.rotate_left(index + 1);
+        return Some(received(kind, id, buffer, carrier, quic));
+    }
+    None
+}
+
+/// A datagram that has come by a stream. One of QUIC's goes to where it is waited for.
+fn received<'a>(
+    kind: FrameKind,
+    id: StreamId,
+    octets: &'a mut [u8],
+    carrier: &Carrier,
+    quic: &StreamPorts,
+) -> Received<'a> {
+    let from = Remote::Stream(id);
+    match (kind, carrier.port()) {
+        (FrameKind::Session, _) => Received::Datagram(Arrival { from, congested: false }, octets),
+        (FrameKind::Quic, Some(port)) if port.takes(octets) => {
+            port.hand_on(from, octets);
+            Received::Nothing
         }
-        Carried::Datagram(FrameKind::Quic, octets) => Some(match carrier.port() {
-            Some(port) if port.takes(octets) => {
-                port.hand_on(Remote::Stream(id), octets);
-                Received::Nothing
-            }
-            Some(_) => {
-                buffer.clear();
-                buffer.extend_from_slice(octets);
-                Received::Quic(Remote::Stream(id), buffer)
-            }
-            None => {
-                quic.deliver(address_of(id.number()), octets);
-                Received::Nothing
-            }
-        }),
-        Carried::End => {
-            *stream = None;
-            Some(Received::StreamEnded(id))
+        (FrameKind::Quic, Some(_)) => Received::Quic(from, octets),
+        (FrameKind::Quic, None) => {
+            quic.deliver(address_of(id.number()), octets);
+            Received::Nothing
         }
     }
 }

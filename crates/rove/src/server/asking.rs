@@ -4,14 +4,17 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write as _};
+use std::net::IpAddr;
 use std::time::Duration;
 
+use rove_ssp::ConnId;
 use rustix::event::Timespec;
 
 use crate::bootstrap::nonce::Nonce;
 use crate::os::clock::uptime;
 use crate::printable::printable;
 use crate::server::options::{Aim, Ask, Greeting, Options};
+use crate::server::relay::pass_on;
 use crate::server::secret::print;
 use crate::sessions::age::span;
 use crate::sessions::ask::{self, Entry};
@@ -30,21 +33,21 @@ const TOLD_MAX: usize = 5;
 const COMMAND_OCTETS_MAX: u64 = 1024;
 
 /// Answers on the standard output. A refusal is an answer, too.
-pub(super) fn answer(places: &Places, asked: Ask) -> io::Result<()> {
+pub(super) fn answer(places: &Places, asked: Ask, ssh_client: Option<IpAddr>) -> io::Result<()> {
     let Ask { nonce, aim } = asked;
     let asking = Asking::new(places, nonce)?;
     match aim {
         Aim::List => asking.list(),
-        Aim::Attach { name, key, from, terms } => {
+        Aim::Attach { name, key, from, terms, carries } => {
             let attach = Attach { nonce: asking.nonce.clone(), key, from, terms };
-            asking.attach(name.as_ref(), attach)
+            asking.attach(name.as_ref(), attach, carries.then_some(ssh_client))
         }
         Aim::Kill(name) => asking.kill(name.as_ref()),
     }
 }
 
 /// A session that was to begin has a name that is taken: its client joins the other one if it wants that.
-pub(super) fn taken(places: &Places, name: &Name, options: &Options) {
+pub(super) fn taken(places: &Places, name: &Name, options: &Options, ssh_client: Option<IpAddr>) {
     let Greeting::Native { nonce, key } = &options.greeting else {
         return super::log::note(&format_args!("there is a session {name} already"));
     };
@@ -53,7 +56,8 @@ pub(super) fn taken(places: &Places, name: &Name, options: &Options) {
         true => {
             let is_metered = options.tariff == crate::bootstrap::CostProfile::Metered;
             let terms = Terms { is_metered, ..Terms::default() };
-            asking.attach(Some(name), Attach { nonce: nonce.clone(), key: *key, from: None, terms })
+            let attach = Attach { nonce: nonce.clone(), key: *key, from: None, terms };
+            asking.attach(Some(name), attach, options.carry.then_some(ssh_client))
         }
         false => asking.refuse(format_args!("taken {name}")),
     });
@@ -139,7 +143,13 @@ impl Asking {
         self.say("LISTED", self.entries.len())
     }
 
-    fn attach(&self, name: Option<&Name>, attach: Attach) -> io::Result<()> {
+    /// Asks for room in a session. With `carry`, where ssh has come from, the client can go on over ssh.
+    fn attach(
+        &self,
+        name: Option<&Name>,
+        attach: Attach,
+        carry: Option<Option<IpAddr>>,
+    ) -> io::Result<()> {
         let entry = match name {
             Some(name) => self.entries.iter().find(|entry| entry.name == *name),
             None => self.favourite(attach.from),
@@ -150,13 +160,25 @@ impl Asking {
         }
         let start = format!("ROVE 1 {} ", self.nonce);
         match ask::ask(&entry.path, &Request::Attach(attach)) {
-            Ok(line) if line.starts_with(&start) => print(&format!("{line}\n")),
+            Ok(line) if line.starts_with(&start) => self.joined(entry, &line, carry),
             Ok(line) => {
                 let why = line.strip_prefix("NO ").unwrap_or("it gives no answer that is known");
                 self.refuse(format_args!("said {} {}", entry.name, printable(why.as_bytes(), 200)))
             }
             Err(_) => self.refuse(format_args!("silent {}", entry.name)),
         }
+    }
+
+    /// Passes on what the client waits for, and what it says over this stream from then on.
+    fn joined(&self, entry: &Entry, line: &str, carry: Option<Option<IpAddr>>) -> io::Result<()> {
+        let conn = line.split(' ').nth(5).and_then(ConnId::parse);
+        let wanted = conn.zip(carry).map(|(conn, from)| Request::Carry(conn, from));
+        // A session of an older version has no such way.
+        let way = wanted.and_then(|request| ask::carry(&entry.path, &request).ok());
+        let Some(way) = way else { return print(&format!("{line}\n")) };
+        // In one piece: a client does not wait long for the second line.
+        print(&format!("{line}\nROVE CARRY {} {}\n", self.nonce, machine()))?;
+        pass_on(way)
     }
 
     /// Of the sessions without a client the one that was used last; if all have one, of all.

@@ -2,7 +2,8 @@
 //! the session, which answers with a line. Who asks is known by the socket's credentials; nothing that is said is
 //! believed beyond what the user may do anyway (threats row 25).
 
-use std::io;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -155,6 +156,13 @@ impl Waiting {
 }
 
 impl Asker {
+    /// Grants a way: frames follow the line.
+    pub(super) fn carry(self) -> io::Result<OwnedFd> {
+        let mut socket = self.0.into_std()?;
+        socket.write_all(b"OK\n")?;
+        Ok(socket.into())
+    }
+
     /// Answers with a line. An asker that is gone is told nothing.
     pub(super) fn answer(self, line: &str) {
         // It fits into the buffer of a connection on which nothing was said.
@@ -165,7 +173,7 @@ impl Asker {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::io::{Read as _, Write as _};
+    use std::io::Read as _;
     use std::path::PathBuf;
 
     use super::*;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
-use rove_ssp::{Config, Machine, Remote, Role, Session, Time, Timing, Wire};
+use rove_ssp::{Config, Machine, Remote, Role, Session, StreamId, Time, Timing, Wire};
 use rove_term::Size;
 use rustix::process::Signal;
 
@@ -63,7 +63,7 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
         let clock = Clock::start();
         let mut port = Port::new(clock, Carrier::listener(socket)?, None, &|_| ())?;
         if let Some(stream) = stream {
-            port.add_stream(server_stream(stream)?);
+            port.add_stream(server_stream(StreamId::new(0), stream)?);
         }
         let mut end = Headless {
             connection: Connection::new(clock.now(), config, patience),

@@ -33,9 +33,9 @@ pub(crate) fn in_runtime(driver: impl Future<Output = io::Result<()>>) -> io::Re
     tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(driver)
 }
 
-/// The way over ssh that the session began with.
-pub(crate) fn server_stream(socket: OwnedFd) -> io::Result<Stdio> {
-    Stdio::new(StreamId::new(0), socket.try_clone()?, socket, b"")
+/// A way over ssh.
+pub(crate) fn server_stream(id: StreamId, socket: OwnedFd) -> io::Result<Stdio> {
+    Stdio::new(id, socket.try_clone()?, socket, b"")
 }
 
 /// How often a client's goodbye is answered; stock does so once. At 30 % loss one client in three waits

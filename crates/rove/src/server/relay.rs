@@ -33,16 +33,21 @@ impl Relay {
     pub(super) fn run(self) -> io::Result<()> {
         let Relay { relay, session } = self;
         drop(session);
-        let (mut from_ssh, mut to_ssh) = (relay.try_clone()?, relay);
-        let up = move || {
-            let _ = pass(&mut io::stdin().lock(), &mut from_ssh);
-            let _ = from_ssh.shutdown(Shutdown::Both);
-        };
-        thread::Builder::new().name("relay".into()).spawn(up)?;
-        let _ = pass(&mut to_ssh, &mut io::stdout().lock());
-        // The other thread waits for ssh, and ends with the process.
-        Ok(())
+        pass_on(relay)
     }
+}
+
+/// Passes on octets between ssh and this socket of a session's, until either ends.
+pub(super) fn pass_on(session: UnixStream) -> io::Result<()> {
+    let (mut from_ssh, mut to_ssh) = (session.try_clone()?, session);
+    let up = move || {
+        let _ = pass(&mut io::stdin().lock(), &mut from_ssh);
+        let _ = from_ssh.shutdown(Shutdown::Both);
+    };
+    thread::Builder::new().name("relay".into()).spawn(up)?;
+    let _ = pass(&mut to_ssh, &mut io::stdout().lock());
+    // The other thread waits for ssh, and ends with the process.
+    Ok(())
 }
 
 fn pass(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {

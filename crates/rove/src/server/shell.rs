@@ -4,6 +4,7 @@
 //! session nothing.
 
 mod besides;
+mod carried;
 mod life;
 mod lifetime;
 mod orphan;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use rove_session::server::{self, Event, SCREEN_RATE, Server};
 use rove_session::{Peer, Viewer, ViewerId};
-use rove_ssp::{ConnId, Machine, Remote, Session, Time, Timing, Wire};
+use rove_ssp::{ConnId, Machine, Remote, Session, StreamId, Time, Timing, Wire};
 use rove_term::{Checksums, Size};
 use rustix::process::Signal;
 use tokio::io::Interest;
@@ -30,6 +31,7 @@ use crate::bootstrap::CostProfile;
 use crate::driver::{self, End, Flow};
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Port, Turn};
+use crate::net::stdio::Stdio;
 use crate::net::udp::Socket;
 use crate::os;
 use crate::os::clock::Clock;
@@ -38,13 +40,14 @@ use crate::os::pty::Pty;
 use crate::os::signals::Signals;
 use crate::server::control::Control;
 use crate::server::input::PendingInput;
-use crate::server::limits::{GOODBYES, Limits, in_runtime, server_stream};
+use crate::server::limits::{GOODBYES, Limits, in_runtime};
 use crate::server::line_poll::LinePoller;
 use crate::server::login::{Login, Surroundings};
 use crate::server::options::Streams;
 use crate::server::output::ReadAhead;
 use crate::server::records::{Presence, Records};
 use crate::server::shell::besides::Besides;
+use crate::server::shell::carried::Carried;
 use crate::server::shell::lifetime::Lifetime;
 use crate::server::streams::StreamService;
 use crate::sessions::directory::{Claim, Places};
@@ -101,16 +104,13 @@ pub(super) struct Kept {
 }
 
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
-pub(super) fn run(socket: Socket, mut job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
+pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
     in_runtime(async {
         let streams = job.streams;
         let clock = Clock::start();
         let tell = |what: fmt::Arguments<'_>| note(streams, &what);
         // No news of the network: a server stays where its client finds it.
         let mut port = Port::new(clock, Carrier::listener(socket)?, None, &tell)?;
-        if let Some(stream) = job.stream.take() {
-            port.add_stream(server_stream(stream)?);
-        }
         let mut shell = Shell::new(clock.now(), job, wire)?;
         driver::run(&mut port, &mut shell).await?;
         shell.note(&"exiting");
@@ -145,7 +145,8 @@ struct Shell {
     life: Lifetime,
     /// The connection ids of clients.
     conns: Vec<(ViewerId, ConnId)>,
-    ssh_client: Option<IpAddr>,
+    /// The ways over ssh.
+    carried: Carried,
     /// The session's end has started.
     closing: bool,
     /// It is over.
@@ -196,6 +197,10 @@ impl Shell {
         records.show(Presence::Detached);
         let mut session = Server::new(now, config);
         session.set_checksums(job.checksums);
+        let mut carried = Carried::default();
+        if let Some(stream) = job.stream {
+            carried.add(stream, job.ssh_client);
+        }
         let mut life = Lifetime::new(now, Kind::Shell, &job.login.command);
         let (mut control, mut conns) = (None, Vec::new());
         if let Some(Kept { place, places, kind, is_told, conn }) = job.kept {
@@ -223,7 +228,7 @@ impl Shell {
             streams: job.streams,
             cores: job.cores,
             besides: Besides::new(job.surroundings, job.cores, job.beside),
-            ssh_client: job.ssh_client,
+            carried,
             closing: false,
             ended: false,
         })
@@ -357,7 +362,7 @@ impl Shell {
     fn ip_of(&self, peer: Remote) -> Option<IpAddr> {
         match peer {
             Remote::Udp(address) => Some(address.ip()),
-            Remote::Stream(_) => self.ssh_client,
+            Remote::Stream(stream) => self.carried.address(stream),
         }
     }
 
@@ -423,6 +428,14 @@ impl End for Shell {
             self.note(&format_args!("no streams: {error}"));
         }
         Ok(())
+    }
+
+    fn take_stream(&mut self) -> io::Result<Option<Stdio>> {
+        self.carried.take()
+    }
+
+    fn stream_ended(&mut self, stream: StreamId) {
+        self.carried.ended(stream);
     }
 
     fn after(&mut self, now: Time) -> io::Result<()> {

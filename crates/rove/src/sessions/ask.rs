@@ -56,6 +56,19 @@ pub(super) fn ask_within(path: &Path, request: &Request, wait: Duration) -> io::
     receive(&mut session, Clock::start(), wait)
 }
 
+/// Asks a session for a way to one of its clients, over which frames go from then on.
+///
+/// # Errors
+/// The system's, and a session that does not grant it.
+pub(crate) fn carry(path: &Path, request: &Request) -> io::Result<UnixStream> {
+    let mut session = connect(path)?;
+    send(&mut session, request)?;
+    // Nothing but the line comes before something is said.
+    let answer = receive(&mut session, Clock::start(), ANSWER_WAIT)?;
+    session.set_nonblocking(false)?;
+    if answer == "OK" { Ok(session) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
 /// What all these sessions say of themselves. Those that say nothing in time are left out.
 pub(crate) fn list(entries: &[Entry]) -> Vec<Session> {
     list_within(entries, LIST_WAIT)

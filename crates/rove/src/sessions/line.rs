@@ -1,11 +1,11 @@
-//! The lines of a control socket (`docs/wire.md` §12). Each request is one line and has one line for an answer.
+//! The lines of a control socket (`docs/wire.md` §13). Each request is one line and has one line for an answer.
 
 use std::fmt::{self, Write};
 use std::net::IpAddr;
 
 use rove_session::host::SizePolicy;
 use rove_session::server::VIEWERS_MAX;
-use rove_ssp::PublicKeyOctets;
+use rove_ssp::{ConnId, PublicKeyOctets};
 use rove_term::Size;
 
 use crate::bootstrap::nonce::Nonce;
@@ -27,6 +27,8 @@ pub enum Request {
     Attach(Attach),
     /// Its end.
     Kill,
+    /// A way to the client of this connection id: frames follow the answer, both ways. ssh has come from that address.
+    Carry(ConnId, Option<IpAddr>),
     /// A part of a copy, by the device and the number of the file: it is let go if the copy's client is silent.
     Release(u64, u64),
 }
@@ -78,6 +80,7 @@ impl Request {
         let request = match (what, version) {
             (Some("LIST"), Some(VERSION)) => Request::List,
             (Some("KILL"), Some(VERSION)) => Request::Kill,
+            (Some("CARRY"), Some(VERSION)) => read_carry(&mut words).ok_or(Unknown)?,
             (Some("RELEASE"), Some(VERSION)) => read_part(&mut words).ok_or(Unknown)?,
             (Some("ATTACH"), Some(VERSION)) => {
                 return Attach::read(&mut words).map(Request::Attach).ok_or(Unknown);
@@ -94,6 +97,10 @@ impl fmt::Display for Request {
         match self {
             Request::List => write!(f, "LIST {VERSION}"),
             Request::Kill => write!(f, "KILL {VERSION}"),
+            Request::Carry(conn, from) => {
+                write!(f, "CARRY {VERSION} {conn}")?;
+                from.map_or(Ok(()), |from| write!(f, " {from}"))
+            }
             Request::Release(device, file) => write!(f, "RELEASE {VERSION} part {device}:{file}"),
             Request::Attach(Attach { nonce, key, from, terms }) => {
                 write!(f, "ATTACH {VERSION} {nonce} {key}")?;
@@ -102,6 +109,13 @@ impl fmt::Display for Request {
             }
         }
     }
+}
+
+/// Reads whose way it is.
+fn read_carry<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Request> {
+    let conn = ConnId::parse(words.next()?)?;
+    let from = words.next().map(|word| word.parse().ok());
+    Some(Request::Carry(conn, from.map_or(Some(None), |from| from.map(Some))?))
 }
 
 /// Reads what is to be let go.
@@ -364,6 +378,8 @@ mod tests {
             "LIST 1".to_owned(),
             "KILL 1".to_owned(),
             "RELEASE 1 part 2049:77".to_owned(),
+            "CARRY 1 0000002a".to_owned(),
+            "CARRY 1 0000002a 2001:db8::7".to_owned(),
             attach.clone(),
             format!("{attach}{all}"),
             format!("{attach} size=latest"),
@@ -381,6 +397,10 @@ mod tests {
             "LIST 1 x",
             "list 1",
             "KILL 1 x",
+            "CARRY 1",
+            "CARRY 1 2a",
+            "CARRY 1 0000002a x",
+            "CARRY 1 0000002a ::1 ::1",
             "RELEASE 1",
             "RELEASE 1 lock 1:2",
             "RELEASE 1 part 1",

@@ -46,6 +46,8 @@ pub enum Aim {
         from: Option<SessionId>,
         /// How it wants to be in the session.
         terms: Terms,
+        /// It can go on over the stream that it asks by (`--carry`).
+        carries: bool,
     },
     /// The end of one of them, or of all (`--kill=NAME`, `--kill-all`).
     Kill(Option<Name>),
@@ -90,13 +92,14 @@ pub(super) fn is_mode(word: &OsStr) -> bool {
 /// Reads the words of a question about sessions.
 pub(super) fn parse(words: &[OsString]) -> Result<Ask, OptionError> {
     let (mut nonce, mut key, mut from) = (None, None, None);
-    let mut terms = Terms::default();
+    let (mut terms, mut carries) = (Terms::default(), false);
     let mut mode = None;
     for word in words {
         let wrong = || OptionError::NotAboutSessions(word.to_string_lossy().into_owned());
         let text = word.to_str().and_then(|text| text.strip_prefix("--")).ok_or_else(wrong)?;
         match text.split_once('=') {
             None if text == "list" => mode = Some(Mode::List),
+            None if text == "carry" => carries = true,
             None if text == "kill-all" => mode = Some(Mode::Kill(None)),
             Some(("kill", name)) => mode = Some(Mode::Kill(Some(read_name(name)?))),
             Some(("attach", "")) => mode = Some(Mode::Attach(None)),
@@ -111,7 +114,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Ask, OptionError> {
     let aim = match mode {
         Some(Mode::Attach(name)) => {
             let key = key.ok_or(OptionError::BadKey)?;
-            Aim::Attach { name, key, from, terms }
+            Aim::Attach { name, key, from, terms, carries }
         }
         Some(Mode::Kill(name)) => Aim::Kill(name),
         // One of the words was there.
@@ -158,6 +161,7 @@ mod tests {
             ("--kill=work *", "Kill(Some(Name(\"work\")))"),
             ("* --kill-all", "Kill(None)"),
             ("* --attach= %", "Attach { name: None,"),
+            ("* --attach= % --carry", "Attach { name: None,"),
             ("* --attach=2 % --view --size=80x24 --from=0000002a", "Attach { name: Some("),
         ] {
             match read(line) {

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::IpAddr;
 
 use rove_session::Viewer;
 use rove_session::server::{Full, Joining, Others, PRESENT_FOR, Rights, SCREEN_RATE, VIEWERS_MAX};
-use rove_ssp::{Session as _, Time, Timing};
+use rove_ssp::{ConnId, Session as _, Time, Timing};
 
+use super::carried::WAYS_MAX;
 use super::{Running, Shell};
 use crate::bootstrap::CostProfile;
 use crate::os;
@@ -48,6 +50,10 @@ impl Shell {
                 Ok(line) => asker.answer(line.trim_end()),
                 Err(why) => asker.answer(&refusal(why)),
             },
+            Request::Carry(conn, from) => match self.carry(asker, conn, from) {
+                Ok(()) => self.note(&"another way over ssh"),
+                Err(error) => self.note(&format_args!("no other way over ssh: {error}")),
+            },
             // A session with a screen copies nothing.
             Request::Release(..) => asker.answer(&refusal("no such part is held here")),
             Request::Kill => {
@@ -56,6 +62,18 @@ impl Shell {
                 asker.answer("OK");
             }
         }
+    }
+
+    /// A client is to be reached by another stream as well.
+    fn carry(&mut self, asker: Asker, conn: ConnId, from: Option<IpAddr>) -> io::Result<()> {
+        if !self.conns.iter().any(|(_, known)| *known == conn) {
+            asker.answer(&refusal("there is no such client"));
+        } else if !self.carried.has_room() {
+            asker.answer(&refusal(format_args!("{WAYS_MAX} ways are open")));
+        } else {
+            self.carried.add(asker.carry()?, from);
+        }
+        Ok(())
     }
 
     /// What the session is.
