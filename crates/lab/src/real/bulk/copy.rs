@@ -39,12 +39,14 @@ pub(super) struct Transfer {
     target: PathBuf,
     /// Whether there is a path that can be pinged.
     is_far: bool,
+    /// Whether others send over the path too, so that what passes says nothing of this copy.
+    pub(super) is_shared: bool,
 }
 
 /// How far a copy is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// Since its first octets were on the path.
+    /// Since its first octets were on the path; where others send there too, since the first arrived.
     pub(super) since: Duration,
     /// Octets of the file that the far end has written; of a tree only whether there are any.
     pub(super) arrived: u64,
@@ -121,7 +123,7 @@ impl Transfer {
         })?;
         widen(&stage.net)?;
         stage.begin();
-        Ok(Transfer { stage, load, source, target, is_far: path.is_some() })
+        Ok(Transfer { stage, load, source, target, is_far: path.is_some(), is_shared: false })
     }
 
     /// Lets it begin, and looks at it until it ends or `limit` is over.
@@ -144,7 +146,8 @@ impl Transfer {
             self.stage.client.pump(LOOK)?;
             let (now, arrived) = (clock.elapsed(), self.arrived()?);
             let passed = self.stage.net.passed()[0].link.delivered_bytes - before;
-            if began.is_none() && (passed > BEGUN_BYTES || arrived > 0) {
+            let is_under_way = passed > BEGUN_BYTES && !self.is_shared;
+            if began.is_none() && (is_under_way || arrived > 0) {
                 began = Some(now);
             }
             if now >= scale.last + WEIGH {

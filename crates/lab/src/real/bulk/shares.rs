@@ -44,7 +44,7 @@ impl Shares {
                 cases.extend(flows.iter().map(|second| Case { pipe, first, second: *second }));
             }
         }
-        Shares { span: flags.span(4, 40), cases }
+        Shares { span: flags.span(8, 40), cases }
     }
 }
 
@@ -72,6 +72,7 @@ impl Experiment for Shares {
             let load = Load::File { bytes: pipe.mbit * 125_000 * self.span.as_secs().max(1) };
             let mut transfer = Transfer::open(&Copier::rove(), load, Some(&scenario), seed)?;
             let first = Flow::start(&transfer.stage.net, Direction::Up, at(1), at(1), Some(first))?;
+            transfer.is_shared = true;
             transfer.stage.rest(AHEAD)?;
             let OverLink { found, late } = transfer.run(self.span, |_, look| {
                 meter.look(look.since, [look.arrived, first.received()]);
