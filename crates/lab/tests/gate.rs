@@ -1,5 +1,5 @@
 //! Tests the gate's check of dependencies (`scripts/test deny`), the list that replaces it offline
-//! (docs/advisories.md), and its check of fuzz targets (`scripts/test fuzz`).
+//! (docs/advisories.md), its check of fuzz targets (`scripts/test fuzz`), and what it runs again and says last.
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
@@ -58,6 +58,37 @@ fn the_gate_says_last_what_was_simulated() {
     let told: Vec<&str> = summed.skip(1).collect();
     let failed = "simulated: failed: SEED=17 cargo test";
     assert_eq!(told, ["simulated: 3.0 hours", failed], "{said}");
+}
+
+/// A test in real time that fails is run again by itself before it counts; the last lines say how that ended, before
+/// them stands how long each step took.
+#[test]
+fn what_fails_in_real_time_is_run_again_alone() {
+    let cargo = r#"case $* in
+        *--exact*) echo "asked: $*"; echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored'; exit 101;;
+        *--lib*)
+            printf 'failures:\n\n---- scroll::back stdout ----\nit broke\n\n'
+            printf 'failures:\n    scroll::back\n\n'
+            printf 'test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured\n\n'
+            printf 'error: test failed, to rerun pass `-p rove-lab --test daily`\n'
+            printf 'error: 1 target failed:\n    `-p rove-lab --test daily`\n'
+            exit 101;;
+        esac"#;
+    let output = gate("tests", "alone", cargo);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let asked = "alone: asked: test --locked --workspace --test daily -- --exact scroll::back --test-threads=1";
+    assert!(said.lines().any(|line| line == asked), "{said}");
+    let last: Vec<&str> = said.lines().skip_while(|line| !line.starts_with("took: ")).collect();
+    assert!(last[0].starts_with("took: tests "), "{said}");
+    assert!(
+        last[1].contains("scroll::back: failed beside others, failed when run alone"),
+        "{said}"
+    );
+    assert_eq!(
+        last[2],
+        "4 passed, 1 failed, 0 skipped, 0 passed only when run alone, 0 retried within"
+    );
 }
 
 /// A fuzz target that begins from nothing fails before anything is built.
