@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use common::check_golden;
 use rove_lab::testing::scenario::Scenario;
 
+/// `simulation.rs` leaves these to this test.
 const SEEDS: u64 = 40;
 
 #[test]
