@@ -36,6 +36,15 @@ fn signal(terminal: &Terminal, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
+/// No rove need be installed where this one is.
+#[test]
+fn a_session_here_is_served_by_this_very_program() {
+    let words = ["--local", "127.0.0.1", "echo status; exit 7"];
+    let mut terminal = Terminal::run(ROVE, &words, &[("PATH", "/usr/bin:/bin")]);
+    assert_eq!(terminal.finish(), 7, "{}", terminal.text());
+    assert!(terminal.text().contains("status"), "{}", terminal.text());
+}
+
 /// Called by stock's name it takes stock's words and environment. `secrets.rs` looks for the key.
 #[test]
 fn mosh_client_takes_stocks_words() {

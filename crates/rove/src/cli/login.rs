@@ -76,7 +76,11 @@ pub(crate) fn login(
         request: Request {
             nonce: Nonce::new(*random),
             key: None,
-            server: named.map_or(Server::Found, |line| Server::named(line)),
+            server: match named {
+                Some(line) => Server::named(line),
+                None if server.local => this_program()?,
+                None => Server::Found,
+            },
             bind: server.bind_server.unwrap_or_default(),
             ports: server.udp_port.or(own.udp_port),
             colours: 0,
@@ -94,11 +98,16 @@ pub(crate) fn login(
 
 /// The same on this machine, by this very program.
 pub(super) fn here(mut login: Login) -> Result<Login, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(format!("cannot find this program: {error}"), ""))?;
     login.via = Via::Local;
-    let program = quoted([program.as_os_str()]);
-    login.request.server = Server::Rove(format!("{program} server").into());
+    login.request.server = this_program()?;
     login.hosts = None;
     Ok(login)
+}
+
+/// This very program as a server: it need not be installed here.
+fn this_program() -> Result<Server, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("cannot find this program: {error}"), ""))?;
+    let program = quoted([program.as_os_str()]);
+    Ok(Server::Rove(format!("{program} server").into()))
 }
