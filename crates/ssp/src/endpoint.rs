@@ -538,7 +538,11 @@ impl<L: State, R: State> Machine for Endpoint<L, R> {
         }
         self.runs.answers.advance(now);
         if self.is_in_run(now) {
-            return self.poll_run(now, out);
+            let sent = self.poll_run(now, out);
+            // A machine that slept amid a run finds it over, and what waited for its slots is due.
+            if sent.is_some() || self.is_in_run(now) {
+                return sent;
+            }
         }
         self.sender.set_run(false);
         let due = self.go_on(now).or_else(|| self.begin(now, &mut out.deflater));

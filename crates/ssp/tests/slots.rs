@@ -291,3 +291,23 @@ fn a_server_that_does_not_answer_slots_has_no_runs() {
     pair.client.typed(ms(0));
     assert!(!pair.client.is_in_run(ms(0)), "nobody has said that it answers");
 }
+
+/// A machine that slept amid a run finds it over, and does at once what has become due.
+#[test]
+fn a_run_is_over_for_a_machine_that_slept() {
+    let none = Duration::ZERO;
+    let path = Path { loss: 0, duplicates: 0, roams: false, deaf: none, dead: none, ..path(6) };
+    let mut pair = Pair::new(path);
+    pair.client.update(Time::ZERO, |log| log.push(b"hello"));
+    pair.run_until(START);
+    pair.client.typed(START);
+    pair.run_until(START + Duration::from_millis(300));
+    assert!(pair.client.is_in_run(pair.now));
+    pair.now = pair.now + Duration::from_secs(300);
+    pair.flying.clear();
+    pair.client.update(pair.now, |log| log.push(b"k"));
+    // Each turn asserts that what is drained has nothing to do before its timeout.
+    pair.run_until(pair.now + Duration::from_secs(10));
+    assert!(!pair.client.is_in_run(pair.now));
+    assert_eq!(pair.client.local().len(), pair.server.remote().len());
+}
