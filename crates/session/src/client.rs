@@ -74,6 +74,8 @@ pub struct Client {
     held_line: HeldLine,
     /// It was found out whether the server can do what was asked for.
     told_of_obscuring: bool,
+    /// Streams beside the session were not yet told that somebody types.
+    is_active: bool,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
     keys_unwanted: bool,
     bar: StatusBar,
@@ -129,6 +131,7 @@ impl Client {
             typed: 0,
             obscure: config.obscure,
             held_line: HeldLine::new(),
+            is_active: false,
             told_of_obscuring: false,
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
@@ -194,6 +197,7 @@ impl Client {
         }
         self.handle_typed(now, &keys);
         self.send_properties(now);
+        self.is_active |= !self.is_in_run(now);
     }
 
     /// Whether more keys may be handed over. While 1 MiB of them waits for the server they may not: leave them
@@ -490,6 +494,7 @@ impl Machine for Client {
         self.tick(now);
         self.keys_unwanted |= !self.wants_keys();
         let transmit = self.connection.poll_transmit(now, out);
+        self.is_active |= transmit.is_some() && self.is_in_run(now);
         self.note_sent();
         self.drain(now);
         transmit

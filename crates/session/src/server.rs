@@ -254,6 +254,12 @@ impl Server {
         self.viewers().any(|viewer| viewer.endpoint().is_in_run(now))
     }
 
+    /// Whether streams beside the session are to leave room, after a datagram has come: one with keys, or any in a run of
+    /// slots.
+    pub fn is_active(&self, now: Time) -> bool {
+        self.pending_input() > 0 || self.is_in_run(now)
+    }
+
     /// Whether [`handle_line`](Self::handle_line) is of use: some client can be told.
     pub fn reports_line(&self) -> bool {
         self.viewers().any(Viewer::reports_line)

@@ -10,6 +10,7 @@ use std::time::Duration;
 use common::{Link, client_address, client_config, echo, ms, server_address, size};
 use rove_session::connection::Patience;
 use rove_session::host::{self, SizePolicy};
+use rove_session::line_mode::{LineMode, LineReport};
 use rove_session::{Client, Host, Peer, Viewer, ViewerId, client, viewer};
 use rove_ssp::{
     Arrival, ConnId, Machine, NativeWire, Outbox, Rng, Role, SessionSecrets, Time, Timing,
@@ -389,4 +390,36 @@ fn keys_of_two_users_are_not_joined() {
     let mut read = Vec::new();
     host.poll_input(&mut read);
     assert_eq!(read, b"\x1bOA\x1bOA");
+}
+
+/// What one user types at a hidden line waits at their client. The Enter of another ends the line for the program, and what
+/// waits is then wiped: neither this program nor the next gets half a password.
+#[test]
+fn anothers_enter_ends_the_line_and_not_what_is_held() {
+    let hidden =
+        |number| LineReport { mode: LineMode::Hidden, hidden: Some(number), may_be_kept: true };
+    for after in [LineMode::Cooked.into(), hidden(2)] {
+        let mut room = Room::new(1, SizePolicy::Latest);
+        room.join(size(24, 80), HEALED);
+        room.join(size(24, 80), HEALED);
+        room.run(Duration::from_secs(2));
+        room.host.handle_line(hidden(1));
+        room.host.handle_output(room.now, b"Password: ");
+        room.run(ms(500));
+        room.type_keys(0, b"half");
+        room.type_keys(1, b"whole");
+        room.run(ms(500));
+        let held = |room: &Room| [0, 1].map(|seat| room.seats[seat].client.keys_held());
+        assert_eq!((held(&room), room.read.len()), ([4, 5], 0));
+        room.type_keys(1, b"\r");
+        room.run(ms(300));
+        assert_eq!((held(&room), room.read.as_slice()), ([4, 0], &b"whole\r"[..]));
+        room.host.handle_line(after);
+        room.host.handle_output(room.now, b"\r\nSorry.\r\n$ ");
+        room.run(ms(500));
+        assert_eq!(held(&room), [0, 0], "{after:?}");
+        room.type_keys(0, b"ls\r");
+        room.run(ms(500));
+        assert_eq!(room.read, b"whole\rls\r", "{after:?}");
+    }
 }

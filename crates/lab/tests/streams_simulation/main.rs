@@ -10,6 +10,7 @@ mod copies;
 mod counts;
 mod forwarding;
 mod network;
+mod obscured;
 mod paths;
 mod session;
 mod unnoticed;

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use rove::testing::udp::is_quic;
 use rove_lab::testing::link::{Counters, Link, Profile};
 use rove_lab::testing::rng::Rng;
 use rove_ssp::Time;
@@ -51,6 +52,8 @@ struct State {
     place: u16,
     rng: Rng,
     trace: u64,
+    /// All that leaves, if somebody listens.
+    departures: Option<Vec<Departure>>,
     /// Datagrams to an address that the client has left.
     stale: u64,
 }
@@ -61,6 +64,15 @@ struct Packet {
     to: SocketAddr,
     datagram: Vec<u8>,
     ecn: u8,
+}
+
+/// A datagram that leaves, as a listener sees it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Departure {
+    pub at: Time,
+    pub is_up: bool,
+    pub octets: usize,
+    pub is_quic: bool,
 }
 
 /// A datagram that has arrived.
@@ -94,6 +106,7 @@ impl Net {
             place: 1,
             rng: rng.fork(),
             trace: 0,
+            departures: None,
             stale: 0,
         };
         Arc::new(Net { began: clock::now(), state: Mutex::new(state), sent: Notify::new() })
@@ -148,6 +161,16 @@ impl Net {
         state.down.set_profile(down);
     }
 
+    /// Notes all that leaves from now on.
+    pub fn listen(&self) {
+        self.state().departures = Some(Vec::new());
+    }
+
+    /// What has left since somebody listens.
+    pub fn heard(&self) -> Vec<Departure> {
+        self.state().departures.clone().unwrap_or_default()
+    }
+
     /// The counters so far.
     pub fn passed(&self) -> Passed {
         let state = self.state();
@@ -168,6 +191,10 @@ impl Net {
         let link = if is_up { &mut state.up } else { &mut state.down };
         link.pass(now, datagram, &mut out);
         state.note(now, is_up, datagram.len(), out.len());
+        if let Some(departures) = &mut state.departures {
+            let (octets, is_quic) = (datagram.len(), is_quic(datagram));
+            departures.push(Departure { at: now, is_up, octets, is_quic });
+        }
         for delivery in out {
             state.number += 1;
             let ecn = if delivery.congested && ecn != 0 { EcnCodepoint::Ce as u8 } else { ecn };

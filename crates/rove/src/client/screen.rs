@@ -171,9 +171,6 @@ impl<'a> Screen<'a> {
             }
             Wake::Keys(len) => {
                 self.client.handle_keys(now, &self.typed[..len]);
-                if !self.client.is_in_run(now) {
-                    self.mark_interactive();
-                }
                 self.typed[..len].zeroize();
             }
             Wake::Part => self.client.apply_part(now),
@@ -195,13 +192,6 @@ impl<'a> Screen<'a> {
                     self.client.handle_signal(now);
                 }
             }
-        }
-    }
-
-    /// Somebody is at work, so that streams leave room.
-    fn mark_interactive(&self) {
-        if let Some(StreamsHandle { link, .. }) = &self.beside {
-            link.mark_interactive();
         }
     }
 
@@ -343,10 +333,6 @@ impl End for Screen<'_> {
         if let (Network::Changed | Network::Slept, Some(beside)) = (turn.network, &self.beside) {
             beside.link.moved();
         }
-        // In a run each slot counts, and no key does: what streams send must not tell of them.
-        if self.client.is_in_run(turn.now) && self.wake.is_none() {
-            self.mark_interactive();
-        }
         let wake = self.wake.take();
         self.handled = wake.is_some();
         if let Some(wake) = wake {
@@ -397,6 +383,11 @@ impl End for Screen<'_> {
                 self.client.warn(now, &text);
             }
             None => {}
+        }
+        if self.client.take_activity()
+            && let Some(StreamsHandle { link, .. }) = &self.beside
+        {
+            link.mark_interactive();
         }
         if self.tty.is_flushed() {
             self.client.poll_paint(now, self.tty.frame());

@@ -414,8 +414,7 @@ impl End for Shell {
         if let Some(viewer) = self.session.heard() {
             self.besides.heard(viewer.id());
         }
-        // In a run of slots each datagram counts, with keys or without.
-        if self.session.pending_input() > 0 || self.session.is_in_run(now) {
+        if self.session.is_active(now) {
             self.besides.stir();
         }
     }

@@ -34,6 +34,12 @@ impl Client {
         self.connection.endpoint().is_in_run(now)
     }
 
+    /// Whether streams beside the session are to leave room, since this was asked last: keys came, or in a run a slot's
+    /// datagram left. In a run keys do not count, so that streams tell no more of them than slots do. For after all is sent.
+    pub fn take_activity(&mut self) -> bool {
+        core::mem::take(&mut self.is_active)
+    }
+
     /// How many typed octets wait for the end of a hidden line.
     pub fn keys_held(&self) -> usize {
         self.held_line.octets().len()
