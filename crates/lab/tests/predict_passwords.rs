@@ -7,6 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod common;
+#[path = "predict_passwords/unusual.rs"]
+mod unusual;
 
 use std::fs;
 use std::io;
@@ -134,6 +136,9 @@ enum Haste {
     Waits,
     Ahead,
 }
+
+/// A scene is played so often at most.
+const TRIES: u64 = 3;
 
 /// Sessions at one time: most of them wait most of the time.
 const WORKERS: usize = 16;
@@ -281,7 +286,7 @@ impl Programs {
     /// played again: one leak is one too many.
     fn play_patiently(&self, scene: &(&Prompt, u64, Haste)) -> Result<Report, String> {
         let mut late = Vec::new();
-        for seed in 1..=3 {
+        for seed in 1..=TRIES {
             match self.play(scene, seed) {
                 Err(Fault::Late(what)) => late.push(what),
                 Err(Fault::Seen(what)) => return Err(what),
