@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use rove_ssp::{Machine, StreamId, Time};
+use rove_ssp::{Machine, Remote, StreamId, Time};
 
 use crate::world::{Fault, Network, Node};
 
@@ -93,6 +93,10 @@ impl<P: Node, H: Node> Node for End<P, H> {
 
     fn heard(&mut self, now: Time, from: SocketAddr) {
         self.node().heard(now, from);
+    }
+
+    fn sent(&mut self, now: Time, to: Remote, octets: usize) -> Result<(), Fault> {
+        self.node().sent(now, to, octets)
     }
 
     fn stream_opened(&mut self, now: Time, stream: StreamId) {

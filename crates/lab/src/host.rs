@@ -39,6 +39,8 @@ enum Reader {
     Shell,
     /// `su`: reads a password to Enter, with ECHO off.
     Password,
+    /// `to`: the same, until this frame at the latest.
+    Brief(u64),
     /// `pw`: the same in raw mode.
     RawPassword,
     /// `vi`: in raw mode, up to `q`; it echoes, but for `b` it writes `c`.
@@ -93,11 +95,15 @@ impl Host {
                     out.extend_from_slice(b"^C\r\n$ ");
                 }
                 (Reader::Shell, b'\r') => self.enter(out),
-                (Reader::Password | Reader::RawPassword, b'\r') => {
+                (Reader::Password | Reader::Brief(_) | Reader::RawPassword, b'\r') => {
                     self.reader = Reader::Shell;
                     out.extend_from_slice(b"\r\nSorry.\r\n$ ");
                 }
-                (Reader::Password | Reader::RawPassword, _) => {}
+                (Reader::Password | Reader::Brief(_) | Reader::RawPassword, _) => {}
+                // What was sent for a question that has ended since. No letter of a password is to be seen.
+                (Reader::Shell, octet) if SECRET_LETTERS.as_bytes().contains(octet) => {
+                    out.push(b'.')
+                }
                 (Reader::Contrary, b'q') => {
                     self.reader = Reader::Shell;
                     out.extend_from_slice(b"\r\n$ ");
@@ -115,7 +121,7 @@ impl Host {
     pub fn line(&self) -> LineMode {
         match self.reader {
             Reader::Shell => LineMode::Cooked,
-            Reader::Password => LineMode::Hidden,
+            Reader::Password | Reader::Brief(_) => LineMode::Hidden,
             Reader::RawPassword | Reader::Contrary => LineMode::Raw,
         }
     }
@@ -124,6 +130,7 @@ impl Host {
     fn enter(&mut self, out: &mut Vec<u8>) {
         let (reader, said): (_, &[u8]) = match self.typed.as_slice() {
             [.., b's', b'u', b'\r'] => (Reader::Password, b"\r\nPassword: "),
+            [.., b't', b'o', b'\r'] => (Reader::Brief(self.frames + BRIEF), b"\r\nPassword: "),
             [.., b'p', b'w', b'\r'] => (Reader::RawPassword, b"\r\nPassword: "),
             [.., b'v', b'i', b'\r'] => (Reader::Contrary, b"\r\n"),
             _ => (Reader::Shell, b"\r\n$ "),
@@ -138,6 +145,10 @@ impl Host {
             // A program that was stopped does not make up for the frames it has missed.
             self.next_frame = Some(now + self.pause());
             self.frames += 1;
+            if matches!(self.reader, Reader::Brief(end) if end <= self.frames) {
+                self.reader = Reader::Shell;
+                out.extend_from_slice(b"\r\nTimed out.\r\n$ ");
+            }
             match self.kind {
                 Kind::Shell => self.clock(now, out),
                 Kind::Flood => self.page(out),
@@ -236,6 +247,12 @@ impl Host {
         }
     }
 }
+
+/// The letters of passwords. No program, no bar and no other key writes one of them.
+pub(crate) const SECRET_LETTERS: &str = "ZJVX";
+
+/// Frames after which a question that ends by itself has ended: three seconds.
+const BRIEF: u64 = 60;
 
 /// The time between two frames: 20 a second.
 pub(crate) const FRAME: Duration = Duration::from_millis(50);

@@ -33,6 +33,7 @@ mod listener;
 mod local_clock;
 mod mutants;
 mod net;
+mod obscured;
 mod opportunities;
 mod pair;
 mod person;

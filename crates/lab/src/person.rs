@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rove_session::Client;
+use rove_session::{Client, LineMode};
 use rove_ssp::Time;
 use rove_term::{Screen, Size};
 
@@ -32,6 +32,8 @@ pub enum Errands {
     None,
     /// Now and then, as [`crate::host`] has them.
     Some,
+    /// The same, and one whose question for a password ends by itself.
+    Hasty,
 }
 
 /// What the person is about.
@@ -42,8 +44,16 @@ enum Errand {
     Waits {
         patience: u32,
     },
+    /// The same for a question that ends by itself: before they see it they type nothing.
+    Awaits {
+        patience: u32,
+    },
     /// They type a password, of which these letters are left.
     Secret {
+        left: u32,
+    },
+    /// The same as long as the question is there.
+    Brief {
         left: u32,
     },
     /// They type to a program that writes other letters; these are left.
@@ -109,6 +119,14 @@ impl User {
         self.secrets
     }
 
+    /// The octets typed last were not sent, and they are told so.
+    pub(crate) fn forget(&mut self, octets: usize) {
+        self.typed.truncate(self.typed.len() - octets);
+        if octets > 0 {
+            self.errand = Errand::None;
+        }
+    }
+
     /// When they act next by themselves.
     pub fn next(&self) -> Option<Time> {
         self.next_key.into_iter().chain(self.next_resize).min()
@@ -125,11 +143,11 @@ impl User {
         }
         if self.next_key.is_some_and(|at| at <= now) {
             // What the program reads is the same with a look at the status and without.
-            let looks = self.errands == Errands::Some && self.rng.happens(Chance::percent(1));
+            let looks = self.errands != Errands::None && self.rng.happens(Chance::percent(1));
             if looks && !self.shows_status {
                 tty.type_keys(now, client, SHOW_STATUS);
                 self.shows_status = true;
-            } else if let Some(key) = self.choose_key(tty.screen()) {
+            } else if let Some(key) = self.choose_key(tty.screen(), client.view().line()) {
                 if core::mem::take(&mut self.shows_status) && key.starts_with(HIDE_STATUS) {
                     tty.type_keys(now, client, HIDE_STATUS.as_bytes());
                 }
@@ -144,7 +162,7 @@ impl User {
     }
 
     /// The next key; `None` while they wait for a question.
-    fn choose_key(&mut self, screen: &Screen) -> Option<&'static str> {
+    fn choose_key(&mut self, screen: &Screen, line: Option<LineMode>) -> Option<&'static str> {
         let (key, errand) = match self.errand {
             Errand::None => return Some(self.begin_errand()),
             Errand::Waits { patience } => {
@@ -156,6 +174,11 @@ impl User {
                     false => (None, Errand::Secret { left }),
                 }
             }
+            Errand::Awaits { patience: 0 } => (None, Errand::None),
+            Errand::Awaits { patience } if line != Some(LineMode::Hidden) => {
+                (None, Errand::Awaits { patience: patience - 1 })
+            }
+            Errand::Awaits { .. } => (None, Errand::Brief { left: self.rng.within(4, 30) as u32 }),
             Errand::Secret { left: 0 } => (Some("\r"), Errand::None),
             Errand::Secret { left } => {
                 self.secrets += 1;
@@ -163,6 +186,14 @@ impl User {
                 let key = if slip { "\x7f" } else { self.rng.pick(&SECRET_KEYS) };
                 (Some(key), Errand::Secret { left: left - 1 })
             }
+            Errand::Brief { left } => match line == Some(LineMode::Hidden) && left > 0 {
+                true => {
+                    self.secrets += 1;
+                    (Some(self.rng.pick(&SECRET_KEYS)), Errand::Brief { left: left - 1 })
+                }
+                // Another one reads now, or they do not know the password after all.
+                false => (None, Errand::None),
+            },
             Errand::Contrary { left: 0 } => (Some("q"), Errand::None),
             Errand::Contrary { left } => {
                 (Some(self.rng.pick(&["a", "a", "b", " "])), Errand::Contrary { left: left - 1 })
@@ -177,8 +208,12 @@ impl User {
         if self.errands == Errands::None || !self.rng.happens(Chance::percent(2)) {
             return self.rng.pick(&KEYS);
         }
-        let command = self.rng.pick(&["su\r", "pw\r", "vi\r"]);
+        let command = match self.errands {
+            Errands::Hasty => self.rng.pick(&["su\r", "su\r", "pw\r", "vi\r", "to\r", "to\r"]),
+            _ => self.rng.pick(&["su\r", "pw\r", "vi\r"]),
+        };
         self.errand = match command {
+            "to\r" => Errand::Awaits { patience: 10 },
             "vi\r" => Errand::Contrary { left: self.rng.within(3, 12) as u32 },
             // A hasty one types the password ahead.
             _ => match self.rng.happens(Chance::percent(50)) {
@@ -210,8 +245,7 @@ const KEYS: [&str; 20] = [
 /// The longest of them, in octets; a driver that obeys `wants_keys` exceeds the limit by no more.
 pub(crate) const KEY_OCTETS_MAX: u64 = 8;
 
-/// The letters of passwords. No program, no bar and no other key writes one of them.
-pub(crate) const SECRET_LETTERS: &str = "ZJVX";
+/// Keys of passwords, which [`crate::host`] knows as well.
 const SECRET_KEYS: [&str; 4] = ["Z", "J", "V", "X"];
 
 /// The end of the question for a password.

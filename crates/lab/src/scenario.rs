@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rove_session::Peer;
-use rove_session::client::TtyScreen;
+use rove_session::client::{Obscure, TtyScreen};
 use rove_session::predict::{Display, Editing, Settings};
-use rove_ssp::Time;
+use rove_ssp::{SlotTiming, Time, Timing};
 use rove_term::Size;
 
 use crate::absence::Absence;
@@ -76,10 +76,11 @@ impl fmt::Display for Scenario {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{:?}, sent as {}, {} roams, {} + {} sleeps, server moves {:?}, severed {:?}, {:?}, \
+            "{:?}, sent as {}, {:?}, {} roams, {} + {} sleeps, server moves {:?}, severed {:?}, {:?}, \
              {:?}, {:?}, up {:?}, down {:?}, {:?}, {:?}",
             self.kind,
             self.sender.name,
+            self.sender.obscure,
             self.roams.len(),
             self.client_sleeps.len(),
             self.server_sleeps.len(),
@@ -159,6 +160,27 @@ impl Scenario {
             },
             ending: rng.pick(&[Ending::Quit, Ending::Exit, Ending::Both]),
         }
+    }
+
+    /// The same for two roves on the native wire that hide this: the server looks at its program's line when a real one
+    /// does, and there is a question for a password that ends by itself.
+    pub fn obscured(seed: u64, obscure: Obscure) -> Scenario {
+        let scenario = Scenario::hostile(seed);
+        let sender = Sender::native();
+        let slots = (obscure == Obscure::Always).then_some(SlotTiming::ROVE);
+        let usage = Usage {
+            window: TtyScreen::of(sender.peer),
+            termios: Termios::Polled,
+            errands: Errands::Hasty,
+            ..scenario.usage
+        };
+        let sender = Sender {
+            obscure,
+            client: Timing { slots, ..sender.client },
+            server: Timing { answers_slots: true, ..sender.server },
+            ..sender
+        };
+        Scenario { sender, usage, ..scenario }
     }
 
     /// Whether nothing in this span, or shortly before it, keeps datagrams from arriving for long.

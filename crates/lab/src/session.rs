@@ -13,6 +13,7 @@ use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
 use crate::link::Profile;
 use crate::local_clock::LocalClock;
+use crate::obscured::Watch;
 use crate::person::{Errands, User};
 use crate::rng::{Chance, Rng};
 use crate::shell::{ClientEnd, ServerEnd, Termios};
@@ -161,15 +162,19 @@ impl Session {
             Typing::Silent => User::silent(),
             Typing::Busy { resizes } => User::new(rng.fork(), begins[0], resizes, usage.errands),
         };
+        let slot = plan.sender.client.slots.as_ref().map(|slots| slots.slot);
         let tty = Tty::new(plan.size, usage.answers, late.fork());
         let client_id = world.join_with(
-            End::Person(Box::new(ClientEnd::new(
-                client,
-                user,
-                tty,
-                AddressChoice::new(begins[0], Candidates { addresses, named: 1 }),
-                plan.sender.limits(),
-            ))),
+            End::Person(Box::new(
+                ClientEnd::new(
+                    client,
+                    user,
+                    tty,
+                    AddressChoice::new(begins[0], Candidates { addresses, named: 1 }),
+                    plan.sender.limits(),
+                )
+                .watched_by(Watch::new(slot, usage.clocks[0].lateness)),
+            )),
             usage.clocks[0],
             late.fork(),
         );

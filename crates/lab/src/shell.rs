@@ -3,15 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use rove::testing::LinePoller;
 use rove::testing::net::AddressChoice;
-use rove_session::{Client, Server, ViewerId, client, host, input, server};
-use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Session, StateNum, StreamId, Time, Usage};
+use rove_session::{Client, LineMode, Server, ViewerId, client, host, input, server};
+use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Remote, Session, StateNum, StreamId, Time, Usage};
 
 use crate::attacker::ATTACKER;
 use crate::experiments::sender::Limits;
-use crate::host::Host;
-use crate::person::{KEY_OCTETS_MAX, SECRET_LETTERS, User};
+use crate::host::{Host, SECRET_LETTERS};
+use crate::obscured::{Obscured, Watch};
+use crate::person::{KEY_OCTETS_MAX, User};
 use crate::tty::Tty;
 use crate::world::{Fault, Network, Node};
 
@@ -34,6 +37,7 @@ pub struct ClientEnd {
     paint: Vec<u8>,
     echo_ack: StateNum,
     limits: Limits,
+    watch: Watch,
 }
 
 impl ClientEnd {
@@ -45,6 +49,7 @@ impl ClientEnd {
         choice: AddressChoice,
         limits: Limits,
     ) -> ClientEnd {
+        let watch = Watch::new(None, Duration::ZERO);
         tty.open(&client.tty_open());
         ClientEnd {
             client,
@@ -57,12 +62,30 @@ impl ClientEnd {
             echo_ack: StateNum::ZERO,
             exit: None,
             limits,
+            watch,
         }
+    }
+
+    /// What it sends is watched as a listener does.
+    pub(crate) fn watched_by(self, watch: Watch) -> ClientEnd {
+        ClientEnd { watch, ..self }
+    }
+
+    /// What became of slots and hidden lines here.
+    pub fn obscured(&self) -> Obscured {
+        self.watch.seen()
     }
 
     /// The user looks at the server's screen alone.
     pub fn hide_status(&mut self, now: Time) {
         self.user.hide_status(now, &mut self.client, &mut self.tty);
+    }
+
+    /// The user ends a hidden line whose keys are held.
+    pub fn end_held_line(&mut self, now: Time) {
+        if self.client.keys_held() > 0 {
+            self.type_now(now, b"\r");
+        }
     }
 
     /// The user types this.
@@ -77,8 +100,10 @@ impl Node for ClientEnd {
     }
 
     fn turn(&mut self, now: Time) -> Result<(), Fault> {
+        self.user.forget(self.watch.after_datagrams(&self.client));
         self.tty.speak(now, &mut self.client);
         self.user.act(now, &mut self.client, &mut self.tty);
+        self.watch.after_keys(now, &self.client);
         self.check(now)
     }
 
@@ -125,7 +150,12 @@ impl Node for ClientEnd {
         self.choice.start_over();
     }
 
+    fn sent(&mut self, now: Time, to: Remote, octets: usize) -> Result<(), Fault> {
+        self.watch.sent(now, &self.client, to, octets).map_err(|what| Fault::new(now, what))
+    }
+
     fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        self.watch.on_stream();
         self.client.stream_opened(now, stream);
     }
 
@@ -176,6 +206,7 @@ pub struct ServerEnd {
     /// How the session ended here, once it has.
     pub exit: Option<server::Exit>,
     termios: Termios,
+    poller: LinePoller,
     input: Vec<u8>,
     output: Vec<u8>,
     echo_acks: BTreeMap<ViewerId, StateNum>,
@@ -187,8 +218,10 @@ pub struct ServerEnd {
 pub enum Termios {
     /// Never, as a stock server.
     Ignored,
-    /// With every key and output, as ours.
+    /// With every key and output.
     Reported,
+    /// At the times at which ours does, so that keys of a hidden line may be kept.
+    Polled,
 }
 
 impl ServerEnd {
@@ -198,6 +231,7 @@ impl ServerEnd {
             server,
             host,
             termios,
+            poller: LinePoller::new(),
             input: Vec::new(),
             output: Vec::new(),
             echo_acks: BTreeMap::new(),
@@ -221,11 +255,12 @@ impl Node for ServerEnd {
                 break;
             }
             self.host.input(&self.input, &mut self.output);
-            if self.termios == Termios::Reported && self.server.reports_line() {
-                self.server.handle_line(self.host.line());
-            }
+            self.look_at_line(now);
             self.server.handle_output(now, &self.output);
             self.output.clear();
+        }
+        if self.termios == Termios::Polled && self.poller.next().is_some_and(|next| next <= now) {
+            self.poll_line(now);
         }
         self.check(now)
     }
@@ -236,7 +271,9 @@ impl Node for ServerEnd {
     }
 
     fn wake(&self) -> Option<Time> {
-        self.host.next_frame()
+        // The mode changes in turns alone: of a line that is not hidden, looks between them say nothing new.
+        let looks = self.termios == Termios::Polled && self.host.line() == LineMode::Hidden;
+        self.host.next_frame().into_iter().chain(self.poller.next().filter(|_| looks)).min()
     }
 
     fn datagram_too_big(&mut self) {
@@ -253,6 +290,33 @@ impl Node for ServerEnd {
 }
 
 impl ServerEnd {
+    /// The program has read keys, or written.
+    fn look_at_line(&mut self, now: Time) {
+        match self.termios {
+            Termios::Ignored => {}
+            Termios::Reported if self.server.reports_line() => {
+                self.server.handle_line(self.host.line());
+            }
+            Termios::Reported => {}
+            Termios::Polled => {
+                if !self.input.is_empty() {
+                    self.poller.stir(now);
+                }
+                if !self.output.is_empty() {
+                    self.poller.on_output(now);
+                }
+                self.poll_line(now);
+            }
+        }
+    }
+
+    fn poll_line(&mut self, now: Time) {
+        let report = self.poller.looked(now, self.host.line());
+        if self.server.reports_line() {
+            self.server.handle_line(report);
+        }
+    }
+
     fn events(&mut self, now: Time) {
         while let Some(event) = self.server.poll_event() {
             match event {

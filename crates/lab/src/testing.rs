@@ -144,6 +144,7 @@ pub mod counters {
     pub use crate::counters::{Counters, Rare};
 }
 pub mod trial {
+    pub use crate::obscured::Obscured;
     pub use crate::trial::Outcome;
 }
 pub mod xterm {

@@ -15,6 +15,7 @@ use crate::compare::differences;
 use crate::counters::{Counters, Rare};
 use crate::experiments::sender::WireKind;
 use crate::link::{Loss, Profile};
+use crate::obscured::Obscured;
 use crate::rng::Chance;
 use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
 use crate::session::{Plan, Session, Typing};
@@ -45,6 +46,8 @@ pub struct Outcome {
     pub hash: u64,
     /// The rare things that happened.
     pub counters: Counters,
+    /// What became of slots and hidden lines.
+    pub obscured: Obscured,
 }
 
 impl Scenario {
@@ -195,6 +198,7 @@ impl<'a> Trial<'a> {
         let now = self.session.world.local_now(self.session.client_id);
         self.session.client_mut().user.stop();
         self.session.client_mut().hide_status(now);
+        self.session.client_mut().end_held_line(now);
         self.session.server_mut().host.stop();
         self.session.world.poke(self.session.client_id)?;
         self.session.world.poke(self.session.server_id)
@@ -438,7 +442,7 @@ impl<'a> Trial<'a> {
             return self.fault(format!("the bar does not say that the server is silent: {bar}"));
         }
         let (typed, read) = (end.user.typed().len(), self.session.server().host.typed().len());
-        let held = end.client.endpoint().local().held();
+        let held = end.client.endpoint().local().held() + end.client.keys_held() as u64;
         if held < (typed - read) as u64 {
             return self.fault(format!("{typed} octets typed, {read} read, {held} held"));
         }
@@ -469,6 +473,7 @@ impl<'a> Trial<'a> {
             idle_turns_most: totals.idle_turns_most,
             hash: self.session.world.trace_hash(),
             counters: self.counters,
+            obscured: self.session.client().obscured(),
         }
     }
 

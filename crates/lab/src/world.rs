@@ -366,6 +366,7 @@ impl<N: Node> World<N> {
             if count >= DRAIN_DATAGRAMS_MAX {
                 return Err(Fault::new(now, format!("node {} sends without end", id.0)));
             }
+            self.hosts[id.0].node.sent(now, transmit.to, out.datagram.len())?;
             self.send(id, transmit, &out.datagram);
         }
         self.out = out;

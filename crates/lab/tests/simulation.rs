@@ -20,7 +20,8 @@ use rove_lab::testing::counters::Counters;
 use rove_lab::testing::crowd;
 use rove_lab::testing::rng::Rng;
 use rove_lab::testing::scenario::{BUSY, Scenario};
-use rove_lab::testing::trial::Outcome;
+use rove_lab::testing::trial::{Obscured, Outcome};
+use rove_session::client::Obscure;
 
 /// Seeds up to this run each time. A session takes a second of processor time and is six minutes long: with those of the
 /// commit they are over 100 simulated hours, half of them busy, and some ten minutes on two cores.
@@ -128,6 +129,38 @@ fn clients_come_leave_and_die() {
         assert!(all.most >= 4 && all.keys >= CROWDS * 50, "{all:?}");
     }
 }
+
+/// Hidden lines in such sessions, between two roves on the native wire. One is sent with what ends it; where its question
+/// ends by itself, nothing that was typed there reaches the shell.
+///
+/// `SEED=17 cargo test -p rove-lab --test simulation hidden` runs that one alone, `OBSCURE=always` sends in slots as well.
+#[test]
+fn hidden_lines_come_through_hostile_networks() {
+    let one: Option<u64> = variable("SEED").and_then(|text| text.parse().ok());
+    let obscure = match variable("OBSCURE").as_deref() {
+        Some("always") => Obscure::Always,
+        _ => Obscure::Secrets,
+    };
+    let seeds: Vec<u64> = one.map_or_else(|| HIDING.collect(), |one| vec![one]);
+    let mut seen = Obscured::default();
+    for seed in &seeds {
+        let replay = format!("SEED={seed} cargo test -p rove-lab --test simulation hidden");
+        let outcome = Scenario::obscured(*seed, obscure).run();
+        let outcome = outcome.unwrap_or_else(|fault| panic!("{replay}: {fault}"));
+        let Obscured { runs, slots, lines_sent, lines_lost } = outcome.obscured;
+        seen.runs += runs;
+        seen.slots += slots;
+        seen.lines_sent += lines_sent;
+        seen.lines_lost += lines_lost;
+    }
+    say(&format!("simulated: {} sessions that hide keys: {seen:?}", seeds.len()));
+    if one.is_none() {
+        assert!(seen.lines_sent >= 10 && seen.lines_lost >= 10, "too little happens: {seen:?}");
+    }
+}
+
+/// Seeds of those sessions.
+const HIDING: std::ops::RangeInclusive<u64> = 1..=12;
 
 /// Sessions of that kind.
 const CROWDS: u64 = 12;

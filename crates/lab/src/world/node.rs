@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use rove_ssp::{Machine, StreamId, Time};
+use rove_ssp::{Machine, Remote, StreamId, Time};
 
 /// A machine together with its users: a person and a terminal, or a program on a pty.
 pub trait Node {
@@ -54,6 +54,15 @@ pub trait Node {
     /// The stream has ended.
     fn stream_closed(&mut self, now: Time, stream: StreamId) {
         let _ = (now, stream);
+    }
+
+    /// A datagram of the machine leaves.
+    ///
+    /// # Errors
+    /// A broken invariant that the node has found.
+    fn sent(&mut self, now: Time, to: Remote, octets: usize) -> Result<(), Fault> {
+        let _ = (now, to, octets);
+        Ok(())
     }
 
     /// When its users want to act next; `None` if they wait for others.
