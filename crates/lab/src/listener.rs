@@ -1,20 +1,25 @@
 //! A listener's guesses as numbers: how many bits features tell of a class, how well they tell two kinds apart, and how
 //! far off a guess at a number is. The caller chooses the features.
 
+mod estimate;
+mod forest;
+
 use crate::rng::Rng;
+pub(crate) use estimate::{Estimate, alike};
+use forest::Forest;
 
 /// The value of a feature that is not there.
 pub(crate) const NEVER: f64 = 99.0;
 
-/// Neighbours that vote.
-const NEIGHBOURS: usize = 15;
 /// Stretches of samples that are guessed in turn from all others.
 const FOLDS: usize = 5;
 /// Orders in which nothing can be learnt, whose mean is what an estimate shows by chance.
 const SHUFFLES: usize = 20;
-/// Bins of a feature, and samples for each.
-const BINS_MAX: usize = 24;
-const BIN_SAMPLES: usize = 30;
+/// Bins of a feature for each class at most, and samples for each bin.
+const BINS_MAX: usize = 3;
+const BIN_SAMPLES: usize = 25;
+/// Samples from which a forest grows at most.
+const GROWN_MAX: usize = 1_500;
 
 /// Splits samples by their values into `count` classes of about one size.
 pub(crate) fn classes(values: &[f64], count: usize) -> Vec<usize> {
@@ -39,31 +44,100 @@ fn counts(classes: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// Bits that the features tell of the classes: the most that any of `alone` tells by itself, or all of them together.
+/// Bits that the features tell of the classes: the most that one of `alone` tells by itself, or all of them together.
 /// Never below zero.
-pub(crate) fn bits(rows: &[Vec<f64>], classes: &[usize], alone: &[usize], rng: &mut Rng) -> f64 {
-    let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
-    let single = alone.iter().map(|place| plug_in(&column(*place), classes, rng));
-    single.fold(neighbours_bits(rows, classes), f64::max).max(0.0)
+pub(crate) fn bits(
+    rows: &[Vec<f64>],
+    classes: &[usize],
+    alone: &[usize],
+    rng: &mut Rng,
+) -> Estimate {
+    if rows.len() < 2 * FOLDS {
+        return Estimate::default();
+    }
+    let (by_one, by_all) = (best_alone(rows, classes, alone, rng), together(rows, classes, rng));
+    let mean = |told: &[f64]| told.iter().sum::<f64>() / told.len() as f64;
+    let told = if mean(&by_one) > mean(&by_all) { by_one } else { by_all };
+    let measure = |picked: &[usize]| {
+        picked.iter().map(|place| told[*place]).sum::<f64>() / picked.len() as f64
+    };
+    Estimate::of(told.len(), rng, measure).at_least(0.0)
 }
 
-/// The plug-in estimate of mutual information, corrected by Miller and Madow, less its mean over shuffled samples.
-fn plug_in(values: &[f64], of: &[usize], rng: &mut Rng) -> f64 {
-    let bins = (values.len() / BIN_SAMPLES).clamp(2, BINS_MAX);
-    let mut binned = classes(values, bins);
-    let found = mutual(&binned, of);
+/// What each sample adds to the plug-in estimate of mutual information between the classes and the feature that tells
+/// most: corrected by Miller and Madow, less the most that any feature tells of samples in orders in which nothing can be
+/// learnt, in the mean.
+fn best_alone(rows: &[Vec<f64>], of: &[usize], alone: &[usize], rng: &mut Rng) -> Vec<f64> {
+    let kinds = counts(of).len();
+    let bins = (of.len() / BIN_SAMPLES / kinds).clamp(1, BINS_MAX) * kinds;
+    let column = |place: &usize| rows.iter().map(|row| row[*place]).collect::<Vec<f64>>();
+    let binned: Vec<Vec<usize>> =
+        alone.iter().map(|place| classes(&column(place), bins.max(2))).collect();
+    let most = |of: &[usize]| {
+        let told = binned.iter().enumerate().map(|(place, binned)| (mutual(binned, of), place));
+        told.max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let Some((found, best)) = most(of) else { return vec![0.0; of.len()] };
+    let mut shuffled = of.to_vec();
     let by_chance: f64 = (0..SHUFFLES)
         .map(|_| {
-            shuffle(&mut binned, rng);
-            mutual(&binned, of)
+            shuffle(&mut shuffled, rng);
+            most(&shuffled).map_or(0.0, |(told, _)| told)
         })
         .sum();
-    found - by_chance / SHUFFLES as f64
+    let told = pointwise(&binned[best], of);
+    let plain = told.iter().sum::<f64>() / told.len() as f64;
+    let correction = found - by_chance / SHUFFLES as f64 - plain;
+    told.into_iter().map(|told| told + correction).collect()
+}
+
+/// The bits that each sample's feature tells of its own class.
+fn pointwise(a: &[usize], b: &[usize]) -> Vec<f64> {
+    let n = a.len() as f64;
+    let joint = paired(a, b);
+    let shares = [counts(a), counts(b), counts(&joint)];
+    let share = |of: usize, class: usize| shares[of][class] as f64 / n;
+    let told = a.iter().zip(b).zip(&joint);
+    told.map(|((a, b), joint)| (share(2, *joint) / share(0, *a) / share(1, *b)).log2()).collect()
+}
+
+fn paired(a: &[usize], b: &[usize]) -> Vec<usize> {
+    let width = b.iter().max().map_or(1, |most| most + 1);
+    a.iter().zip(b).map(|(a, b)| a * width + b).collect()
+}
+
+/// What each sample adds to a lower bound of mutual information: entropy less the cross entropy of a forest's guesses at
+/// samples of a stretch from which it has not learnt.
+fn together(rows: &[Vec<f64>], of: &[usize], rng: &mut Rng) -> Vec<f64> {
+    let whole = entropy(of);
+    let guesses = guesses(rows, of, rng);
+    guesses.iter().zip(of).map(|(shares, class)| whole + shares[*class].log2()).collect()
+}
+
+/// How likely each class is for each sample, learnt from all other stretches.
+pub(crate) fn guesses(rows: &[Vec<f64>], of: &[usize], rng: &mut Rng) -> Vec<Vec<f64>> {
+    let (n, kinds) = (rows.len(), counts(of).len());
+    let fold = |place: usize| place * FOLDS / n.max(1);
+    let mut all = Vec::with_capacity(n);
+    for tried in 0..FOLDS {
+        let others: Vec<usize> = (0..n).filter(|place| fold(*place) != tried).collect();
+        let step = others.len().div_ceil(GROWN_MAX).max(1);
+        // Of many samples some at random places, so that no rhythm of theirs decides which.
+        let learnt: Vec<usize> = others
+            .chunks(step)
+            .map(|chunk| chunk[rng.below(chunk.len() as u64) as usize])
+            .collect();
+        let from: Vec<&[f64]> = learnt.iter().map(|place| rows[*place].as_slice()).collect();
+        let kind: Vec<usize> = learnt.iter().map(|place| of[*place]).collect();
+        let forest = Forest::grow(&from, &kind, kinds, rng);
+        let own = (0..n).filter(|place| fold(*place) == tried);
+        all.extend(own.map(|place| forest.shares(&rows[place])));
+    }
+    all
 }
 
 fn mutual(a: &[usize], b: &[usize]) -> f64 {
-    let width = b.iter().max().map_or(1, |most| most + 1);
-    let joint: Vec<usize> = a.iter().zip(b).map(|(a, b)| a * width + b).collect();
+    let joint = paired(a, b);
     let bias = |classes: &[usize]| {
         let used = counts(classes).into_iter().filter(|count| *count > 0).count();
         (used as f64 - 1.0) / (2.0 * classes.len() as f64 * core::f64::consts::LN_2)
@@ -72,106 +146,56 @@ fn mutual(a: &[usize], b: &[usize]) -> f64 {
     whole(a) + whole(b) - whole(&joint)
 }
 
-fn shuffle(values: &mut [usize], rng: &mut Rng) {
+pub(crate) fn shuffle<T>(values: &mut [T], rng: &mut Rng) {
     for end in (1..values.len()).rev() {
         values.swap(end, rng.below(end as u64 + 1) as usize);
     }
 }
 
-/// A lower bound of mutual information: entropy less the cross entropy of neighbours' guesses at samples of other
-/// stretches.
-fn neighbours_bits(rows: &[Vec<f64>], of: &[usize]) -> f64 {
-    let n = rows.len();
-    let prior: Vec<f64> = counts(of).into_iter().map(|count| count as f64 / n as f64).collect();
-    let told: f64 = votes(rows)
-        .iter()
-        .zip(of)
-        .map(|(near, class)| {
-            let same = near.iter().filter(|place| of[**place] == *class).count() as f64;
-            // As if a few more neighbours voted as all samples do.
-            let weight = NEIGHBOURS as f64 / 3.0;
-            ((same + weight * prior[*class]) / (near.len() as f64 + weight)).log2()
-        })
-        .sum();
-    entropy(of) + told / n.max(1) as f64
-}
-
-/// For each sample its nearest ones outside of its stretch, on features of one scale.
-fn votes(rows: &[Vec<f64>]) -> Vec<Vec<usize>> {
-    let scaled = scaled(rows);
-    let n = rows.len();
-    let fold = |place: usize| place * FOLDS / n.max(1);
-    (0..n)
-        .map(|place| {
-            let mut near: Vec<(f64, usize)> = (0..n)
-                .filter(|other| fold(*other) != fold(place))
-                .map(|other| (distance(&scaled[place], &scaled[other]), other))
-                .collect();
-            near.sort_by(|a, b| a.0.total_cmp(&b.0));
-            near.into_iter().take(NEIGHBOURS).map(|(_, other)| other).collect()
-        })
-        .collect()
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
-fn scaled(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let n = rows.len().max(1) as f64;
-    let width = rows.first().map_or(0, Vec::len);
-    let scales: Vec<(f64, f64)> = (0..width)
-        .map(|place| {
-            let mean = rows.iter().map(|row| row[place]).sum::<f64>() / n;
-            let square = rows.iter().map(|row| (row[place] - mean).powi(2)).sum::<f64>() / n;
-            (mean, if square > 0.0 { square.sqrt() } else { 1.0 })
-        })
-        .collect();
-    let scale =
-        |row: &Vec<f64>| row.iter().zip(&scales).map(|(x, (mean, by))| (x - mean) / by).collect();
-    rows.iter().map(scale).collect()
-}
-
 /// How well the features tell the samples of this kind from others: the area under the curve, 0.5 by chance and 1 at
-/// best. The better of neighbours' votes, and of one feature chosen on every second stretch and tried on the others.
-pub(crate) fn told_apart(rows: &[Vec<f64>], kind: &[bool]) -> f64 {
-    let near = votes(rows);
-    let share = |near: &Vec<usize>| near.iter().filter(|place| kind[**place]).count() as f64;
-    let by_votes = area(&near.iter().map(share).collect::<Vec<f64>>(), kind);
-    let (learn, tried): (Vec<usize>, Vec<usize>) = (0..rows.len())
-        .partition(|place| (place * 2 * FOLDS / rows.len().max(1)).is_multiple_of(2));
-    let on = |places: &[usize], column: usize| {
-        let values: Vec<f64> = places.iter().map(|place| rows[*place][column]).collect();
-        let kinds: Vec<bool> = places.iter().map(|place| kind[*place]).collect();
-        area(&values, &kinds)
-    };
-    let width = rows.first().map_or(0, Vec::len);
-    let best = (0..width).map(|column| (on(&learn, column), column));
+/// best. The better of a forest's guesses, and of one feature chosen on every second stretch and tried on the others.
+pub(crate) fn told_apart(rows: &[Vec<f64>], kind: &[bool], rng: &mut Rng) -> Estimate {
+    let of: Vec<usize> = kind.iter().map(|kind| usize::from(*kind)).collect();
+    if rows.len() < 2 * FOLDS || counts(&of).len() < 2 {
+        return Estimate { value: 0.5, low: 0.5, high: 0.5 };
+    }
+    let by_forest: Vec<f64> = guesses(rows, &of, rng).iter().map(|shares| shares[1]).collect();
+    let by_forest = Estimate::of(rows.len(), rng, |picked| on(picked, &by_forest, kind));
+    let (learn, tried): (Vec<usize>, Vec<usize>) =
+        (0..rows.len()).partition(|place| (place * 2 * FOLDS / rows.len()).is_multiple_of(2));
+    let column = |column: usize| rows.iter().map(|row| row[column]).collect::<Vec<f64>>();
+    let best = (0..rows[0].len()).map(|place| (on(&learn, &column(place), kind), place));
     let best = best.max_by(|a, b| (a.0 - 0.5).abs().total_cmp(&(b.0 - 0.5).abs()));
-    let by_one = best.map_or(0.5, |(learnt, column)| {
-        let found = on(&tried, column);
-        if learnt < 0.5 { 1.0 - found } else { found }
+    let Some((learnt, best)) = best else { return by_forest };
+    let way = if learnt < 0.5 { -1.0 } else { 1.0 };
+    let values: Vec<f64> = column(best).iter().map(|value| way * value).collect();
+    let by_one = Estimate::of(tried.len(), rng, |picked| {
+        let picked: Vec<usize> = picked.iter().map(|place| tried[*place]).collect();
+        on(&picked, &values, kind)
     });
-    by_votes.max(by_one)
+    if by_one.value > by_forest.value { by_one } else { by_forest }
+}
+
+/// The area for these samples alone.
+fn on(places: &[usize], values: &[f64], kind: &[bool]) -> f64 {
+    let values: Vec<f64> = places.iter().map(|place| values[*place]).collect();
+    let kinds: Vec<bool> = places.iter().map(|place| kind[*place]).collect();
+    area(&values, &kinds)
 }
 
 /// How often a sample of the kind has a greater value than one that is not; half for equal ones.
 fn area(values: &[f64], kind: &[bool]) -> f64 {
-    let pick = |wanted: bool| {
-        let all = values.iter().zip(kind).filter(move |(_, kind)| **kind == wanted);
-        all.map(|(value, _)| *value).collect::<Vec<f64>>()
-    };
-    let (inside, outside) = (pick(true), pick(false));
-    let pairs = inside.len() * outside.len();
-    let above = |one: &f64| {
-        let wins = |other: &f64| match one.total_cmp(other) {
-            core::cmp::Ordering::Greater => 1.0,
-            core::cmp::Ordering::Equal => 0.5,
-            core::cmp::Ordering::Less => 0.0,
-        };
-        outside.iter().map(wins).sum::<f64>()
-    };
-    if pairs == 0 { 0.5 } else { inside.iter().map(above).sum::<f64>() / pairs as f64 }
+    let mut sorted: Vec<(f64, bool)> = values.iter().copied().zip(kind.iter().copied()).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut wins, mut below) = (0.0, 0.0);
+    for equal in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let inside = equal.iter().filter(|(_, kind)| *kind).count() as f64;
+        let outside = equal.len() as f64 - inside;
+        wins += inside * (below + outside / 2.0);
+        below += outside;
+    }
+    let pairs = below * (values.len() as f64 - below);
+    if pairs == 0.0 { 0.5 } else { wins / pairs }
 }
 
 /// The mean error of guesses at whole numbers by least squares from these features, each from all other samples, and
@@ -240,7 +264,7 @@ mod tests {
     fn bits_are_found_and_none_where_there_are_none() {
         for (told, least, most) in [(0, 0.0, 0.06), (100, 2.5, 3.1), (50, 0.6, 1.6)] {
             let (rows, of, mut rng) = samples(told);
-            let found = bits(&rows, &of, &[0, 1], &mut rng);
+            let found = bits(&rows, &of, &[0, 1], &mut rng).value;
             assert!((least..=most).contains(&found), "{told} %: {found}");
         }
     }
@@ -254,7 +278,7 @@ mod tests {
             kind.iter().map(row).collect()
         };
         for (shift, least, most) in [(0.0, 0.4, 0.58), (0.5, 0.8, 0.95), (1.1, 0.99, 1.0)] {
-            let found = told_apart(&rows(shift, &mut rng), &kind);
+            let found = told_apart(&rows(shift, &mut rng), &kind, &mut rng).value;
             assert!((least..=most).contains(&found), "{shift}: {found}");
         }
     }

@@ -2,6 +2,7 @@
 //! rove in each setting, OpenSSH with and without chaff, and mosh.
 
 mod heard;
+mod passwords;
 mod session;
 
 use std::fmt;
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::heard::{Guessed, Learnt, guess, learn, planted};
+use self::heard::{Heard, Key, Learnt, learn, planted};
+use self::passwords::{Guessed, guess};
 use self::session::{Played, play};
 use super::RealFlags;
 use super::claims;
@@ -19,6 +21,7 @@ use super::experiment::{self, Body, Experiment, Measured, Over, Title};
 use super::sessions::OverLink;
 use crate::experiments::report::{Table, paragraphs, tenths};
 use crate::link::Profile;
+use crate::listener::Estimate;
 use crate::net::scenario::Scenario;
 use crate::plot::{Axis, Curve, Figure, Panel};
 use crate::predict::trace::Kind as Event;
@@ -45,8 +48,13 @@ pub(crate) fn run(flags: &RealFlags) -> io::Result<i32> {
     })
 }
 
-/// The paths: without loss, and with.
-const PATHS: [Trip; 2] = [Trip { ms: 40, loss: 0 }, Trip { ms: 40, loss: 5 }];
+/// The paths: without loss, and with; a short run takes the first.
+const PATHS: [Trip; 4] = [
+    Trip { ms: 40, loss: 0 },
+    Trip { ms: 40, loss: 5 },
+    Trip { ms: 40, loss: 29 },
+    Trip { ms: 100, loss: 0 },
+];
 
 /// A path by its round trip, and the share of packets it loses each way, in percent.
 #[derive(Clone, Copy)]
@@ -112,6 +120,7 @@ impl Experiment for Privacy {
             of_keys(&judged),
             costs(&judged),
             of_passwords(&judged),
+            of_lateness(&judged),
             of_leaks(&found.collect::<Vec<Planted>>()),
         ];
         Body { tables, figure: figure(&judged) }
@@ -155,7 +164,7 @@ fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
     let mut all = vec![
         rove("rove", &["--obscure=secrets"]),
         rove(SLOTS, &["--obscure"]),
-        rove("rove --obscure --metered", &["--obscure", "--metered"]),
+        rove(METERED, &["--obscure", "--metered"]),
         rove("rove --obscure=never", &["--obscure=never"]),
         Contender::mosh(),
     ];
@@ -179,9 +188,11 @@ struct Judged<'a> {
 impl<'a> Judged<'a> {
     fn of(one: &'a Measured<Over<Trip>, Played>) -> Option<Judged<'a>> {
         let played: Vec<&Played> = one.samples.iter().collect();
-        let first = played.first()?;
-        // Each session by itself: a listener knows whose packets they are. The first is told.
-        let learnt = learn(&first.text, &first.keys, one.case.path.seconds(), 1);
+        played.first()?;
+        let Over { path, contender } = &one.case;
+        let text: Vec<(&[Heard], &[Key])> =
+            played.iter().map(|it| (&it.text[..], &it.keys[..])).collect();
+        let learnt = learn(&text, path.seconds(), slot(&contender.name), 1);
         let asked = played.iter().map(|it| (&it.asked[..], &it.passwords[..]));
         let guessed = guess(&asked.collect::<Vec<_>>());
         Some(Judged { case: &one.case, played, learnt, guessed })
@@ -205,16 +216,19 @@ impl Trip {
 
 fn of_keys(judged: &[Judged<'_>]) -> Table {
     let columns = "path | program | n | bits in an interval | told by times | of those below 2 s | with lengths | \
-        echoed or not, AUC | lengths up | lengths down";
+        echoed or not, AUC | lengths up | lengths down | with lengths, by chance | told by times, 95 % | \
+        of those below 2 s, 95 % | with lengths, 95 % | AUC, 95 %";
     let mut table =
         Table::new("what is learnt of keys, in bits of the interval to the next", 2, columns);
     for one in judged {
-        let Learnt { n, whole, times, below, sizes, echoed, lengths, .. } = &one.learnt;
+        let Learnt { n, whole, times, below, sizes, by_chance, echoed, lengths, .. } = &one.learnt;
         let [path, program] = one.keys();
-        let bits = [*whole, *times, *below, *sizes, *echoed].map(thousandths);
+        let bits = [*whole, times.value, below.value, sizes.value, echoed.value].map(thousandths);
         let mut row = vec![path, program, json!(n)];
         row.extend(bits);
         row.extend(lengths.map(|count| json!(count)));
+        row.push(thousandths(by_chance.value));
+        row.extend([times, below, sizes, echoed].map(interval));
         table.rows.push(row);
     }
     table
@@ -280,6 +294,34 @@ fn of_passwords(judged: &[Judged<'_>]) -> Table {
     table
 }
 
+/// Whether packets of slots tell by how late they are, as p of the test of Kolmogorov and Smirnov.
+fn of_lateness(judged: &[Judged<'_>]) -> Table {
+    let columns =
+        "path | program | slots with a key and without, p | answers to echoed keys and others, p";
+    let caption = "how likely the moments of packets with and without a key are from one source";
+    let mut table = Table::new(caption, 2, columns);
+    for one in judged.iter().filter(|one| slot(&one.case.contender.name).is_some()) {
+        let [path, program] = one.keys();
+        let [slots, answers] = one.learnt.alike.map(|p| p.map_or(Value::Null, thousandths));
+        table.rows.push(vec![path, program, slots, answers]);
+    }
+    table
+}
+
+/// The slot of a program, in seconds, if it has slots.
+fn slot(program: &str) -> Option<f64> {
+    match program {
+        SLOTS => Some(0.055),
+        METERED => Some(0.1),
+        _ => None,
+    }
+}
+
+/// An estimate's interval, as a reader reads it.
+fn interval(of: &Estimate) -> Value {
+    json!(format!("{:.3} to {:.3}", of.low, of.high))
+}
+
 /// What the judge says with and without a leak.
 #[derive(Clone, Copy, Debug)]
 struct Planted {
@@ -294,11 +336,12 @@ impl Planted {
     fn of(played: &Played, path: Trip) -> Planted {
         let (keys, trip) = (&played.keys, path.seconds());
         let (late, short) = planted(&played.text, keys, trip);
-        let plain = learn(&played.text, keys, trip, 1);
+        let judged = |packets: &[Heard]| learn(&[(packets, &keys[..])], trip, None, 1);
+        let (plain, late, short) = (judged(&played.text), judged(&late), judged(&short));
         Planted {
             n: keys.len(),
-            echoed: (plain.echoed, learn(&late, keys, trip, 1).echoed),
-            sizes: (plain.sizes, learn(&short, keys, trip, 1).sizes),
+            echoed: (plain.echoed.value, late.echoed.value),
+            sizes: (plain.sizes.value, short.sizes.value),
         }
     }
 
@@ -338,9 +381,9 @@ fn figure(judged: &[Judged<'_>]) -> Figure {
         Panel::new(title, Axis::log(label), Axis::log("packets a key"), curves.collect())
     };
     let panels = [
-        panel("times", |it| it.times, "bits told of an interval"),
-        panel("times and lengths", |it| it.sizes, "bits told of an interval"),
-        panel("echoed or not", |it| 2.0 * (it.echoed - 0.5), "2 (AUC - 0.5)"),
+        panel("times", |it| it.times.value, "bits told of an interval"),
+        panel("times and lengths", |it| it.sizes.value, "bits told of an interval"),
+        panel("echoed or not", |it| 2.0 * (it.echoed.value - 0.5), "2 (AUC - 0.5)"),
     ];
     Figure::new("What packets tell of keys, and their price", panels)
 }
@@ -351,6 +394,7 @@ fn thousandths(number: f64) -> Value {
 
 /// The program whose captures get planted leaks.
 const SLOTS: &str = "rove --obscure";
+const METERED: &str = "rove --obscure --metered";
 /// A session with fewer keys is too short to find them in.
 const TELLING: usize = 200;
 /// Intervals are brought within these.
@@ -359,6 +403,7 @@ const GAP_MAX: Duration = Duration::from_secs(6);
 
 /// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
 const DEPENDS: &[&str] = &[
+    "crates/lab/src/listener",
     "crates/lab/src/listener.rs",
     "crates/lab/src/predict/judge.rs",
     "crates/lab/src/real/privacy",
@@ -369,7 +414,7 @@ const DEPENDS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::heard::{Heard, Key, Way};
+    use super::heard::Way;
     use super::*;
     use crate::rng::Rng;
 
@@ -396,31 +441,58 @@ mod tests {
         f64::from(slot.wrapping_mul(2_654_435_761) >> 16) / 65_536.0 * 1e-4
     }
 
-    #[test]
-    fn planted_leaks_are_found_and_nothing_where_there_is_none() {
-        let (packets, keys) = slots();
-        let plain = learn(&packets, &keys, 0.04, 1);
-        assert!(plain.times < 0.06 && plain.sizes < 0.08, "{} {}", plain.times, plain.sizes);
-        assert!((0.4..0.6).contains(&plain.echoed), "{}", plain.echoed);
-        assert_eq!(plain.lengths, [1, 1]);
-        let (late, short) = planted(&packets, &keys, 0.04);
-        let (late, short) = (learn(&late, &keys, 0.04, 1), learn(&short, &keys, 0.04, 1));
-        assert!(late.echoed > 0.9, "{}", late.echoed);
-        assert!(short.sizes > 1.0, "{}", short.sizes);
+    fn judge(packets: &[Heard], keys: &[Key], slot: Option<f64>) -> Learnt {
+        learn(&[(packets, keys)], 0.04, slot, 1)
     }
 
     #[test]
+    fn planted_leaks_are_found_and_nothing_where_there_is_none() {
+        let (packets, keys) = slots();
+        let plain = judge(&packets, &keys, Some(0.055));
+        for found in [plain.times, plain.below, plain.sizes, plain.by_chance] {
+            assert!(found.value < 0.06 && found.low < 0.02, "{plain:?}");
+        }
+        assert!((0.4..0.6).contains(&plain.echoed.value), "{:?}", plain.echoed);
+        assert_eq!(plain.lengths, [1, 1]);
+        assert!(plain.alike.iter().all(|p| p.is_some_and(|p| p > 0.01)), "{:?}", plain.alike);
+        let (late, short) = planted(&packets, &keys, 0.04);
+        let (late, short) = (judge(&late, &keys, Some(0.055)), judge(&short, &keys, None));
+        assert!(late.echoed.value > 0.9, "{:?}", late.echoed);
+        assert!(late.alike[1].is_some_and(|p| p < 0.001), "{:?}", late.alike);
+        // A slot is a third of a class.
+        assert!(short.sizes.value > 0.65 * short.whole, "{:?} of {}", short.sizes, short.whole);
+        assert!(short.by_chance.value < 0.06, "{:?}", short.by_chance);
+    }
+
+    /// Keys leave as they are typed, between acknowledgments of answers and beats, all of random lengths.
+    #[test]
     fn keys_that_leave_at_once_tell_all() {
         let (_, keys) = slots();
+        let mut rng = Rng::new(9);
         let mut packets = Vec::new();
-        for key in &keys {
-            packets.push(Heard { at: key.at + 0.001, way: Way::Up, whole: 90, carries: true });
-            let (after, whole) = if key.echoed { (0.042, 100) } else { (0.092, 80) };
-            packets.push(Heard { at: key.at + after, way: Way::Down, whole, carries: true });
+        let mut chaff = |whole: usize| whole + rng.below(17) as usize;
+        let mut hear = |at: f64, way: Way, whole: usize| {
+            packets.push(Heard { at, way, whole: chaff(whole), carries: true });
+        };
+        for (place, key) in keys.iter().enumerate() {
+            hear(key.at + 0.001, Way::Up, 84);
+            let answer = key.at + if key.echoed { 0.042 } else { 0.092 };
+            hear(answer, Way::Down, if key.echoed { 88 } else { 78 });
+            // An acknowledgment waits for a key to go with.
+            let next = keys.get(place + 1).map_or(f64::MAX, |next| next.at);
+            if next > answer + 0.1 {
+                hear(answer + 0.1, Way::Up, 72);
+            }
+            if key.echoed {
+                hear(key.at + 0.34, Way::Down, 78);
+                hear(key.at + 0.44, Way::Up, 72);
+            }
         }
         packets.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let learnt = learn(&packets, &keys, 0.04, 1);
-        assert!(learnt.times > 0.8 * learnt.whole, "{}", learnt.times);
-        assert!(learnt.echoed > 0.95, "{}", learnt.echoed);
+        let learnt = judge(&packets, &keys, None);
+        assert!(learnt.times.value > 0.9 * learnt.whole, "{:?} of {}", learnt.times, learnt.whole);
+        assert!(learnt.sizes.value >= learnt.times.value, "{learnt:?}");
+        assert!(learnt.by_chance.value < 0.06, "{:?}", learnt.by_chance);
+        assert!(learnt.echoed.value > 0.95, "{:?}", learnt.echoed);
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use crate::capture::decode::segment;
 use crate::capture::read;
-use crate::listener::{NEVER, bits, classes, entropy, guess_error, told_apart};
+use crate::listener::{
+    Estimate, NEVER, alike, bits, classes, entropy, guesses, shuffle, told_apart,
+};
 use crate::net::FAR;
 use crate::rng::Rng;
 
@@ -72,15 +74,20 @@ pub(super) struct Learnt {
     /// Bits in which of the classes an interval is.
     pub whole: f64,
     /// Bits of them that times tell, among those below 2 s too, and with lengths.
-    pub times: f64,
-    pub below: f64,
-    pub sizes: f64,
+    pub times: Estimate,
+    pub below: Estimate,
+    pub sizes: Estimate,
+    /// The last, where intervals are given to keys at random, so that there is nothing to find.
+    pub by_chance: Estimate,
     /// Whether a key was echoed: the area under the curve.
-    pub echoed: f64,
+    pub echoed: Estimate,
     /// From each key to the packet with it, in ms.
     pub waits: Vec<f64>,
     /// Lengths of packets while somebody types, up and down.
     pub lengths: [usize; 2],
+    /// How likely packets with keys and without are from one source, by how late they leave their slots, and answers to
+    /// echoed keys and to others, by how late they come.
+    pub alike: [Option<f64>; 2],
 }
 
 /// Intervals above this show by a run's end.
@@ -89,12 +96,16 @@ const LONG: f64 = 2.0;
 const APART: f64 = 0.3;
 /// A packet longer than this has more than an echo.
 const LOUD: usize = 300;
-/// Features of times, and which of them are tried alone: the next packet, the burst's end, and the next burst.
-const TIMES: usize = 11;
-const ALONE: [usize; 3] = [0, 8, 9];
-/// The same of those with lengths: the next packet as long as the key's own, the next long answer, and the next packet as
-/// long as those with keys mostly are.
-const ALONE_SIZES: [usize; 6] = [0, 8, 9, TIMES, TIMES + 1, TIMES + 2];
+/// Features of times, and which of them are tried alone: the next packet, the burst's end, the next burst, and the next
+/// packets that seem to have a key.
+const TIMES: usize = 13;
+const ALONE: [usize; 5] = [0, 8, 9, 11, 12];
+/// The same of those with lengths: also the next packet as long as the key's own, the next long answer, the next packet as
+/// long as those with keys mostly are, and those that seem to have a key by their length as well.
+const ALONE_SIZES: [usize; 10] =
+    [0, 8, 9, 11, 12, TIMES, TIMES + 1, TIMES + 2, TIMES + 3, TIMES + 4];
+/// How sure a listener is that a packet has a key.
+const SURE: [f64; 2] = [0.5, 0.2];
 /// A packet was read at most so much later than its time says, in s.
 const AHEAD: f64 = 0.000_5;
 
@@ -116,8 +127,9 @@ impl Ways {
         (place < self.up.len()).then_some(place)
     }
 
-    /// The features of the interval after the packet at this place.
-    fn features(&self, place: usize, usual: usize) -> Vec<f64> {
+    /// The features of the interval after the packet at this place. `seems` is how much each packet seems to have a key, by
+    /// times alone and with lengths.
+    fn features(&self, place: usize, usual: usize, seems: &[Vec<f64>; 2]) -> Vec<f64> {
         let (own, up) = (self.up[place], &self.up);
         let at = own.at;
         let first = self.down.partition_point(|packet| packet.at <= at);
@@ -130,18 +142,87 @@ impl Ways {
         while began > 0 && up[began].at - up[began - 1].at <= APART {
             began -= 1;
         }
+        let keyed = |seems: &[f64], sure: f64| {
+            let next = (place + 1..up.len()).find(|next| seems[*next] >= sure);
+            since(next.map(|next| &up[next]))
+        };
         let mut row: Vec<f64> = (1..=4).map(|more| since(up.get(place + more))).collect();
         row.extend((0..4).map(|more| since(self.down.get(first + more))));
         row.extend([since(up.get(stop)), since(up.get(stop + 1)), at - up[began].at]);
+        row.extend(SURE.map(|sure| keyed(&seems[0], sure)));
         assert_eq!(row.len(), TIMES);
         let like = up[place + 1..].iter().find(|packet| packet.whole == own.whole);
         let loud = self.down[first..].iter().find(|packet| packet.whole > LOUD);
-        let keyed = up[place + 1..].iter().find(|packet| packet.whole >= usual);
-        row.extend([since(like), since(loud), since(keyed), own.whole as f64]);
+        let long = up[place + 1..].iter().find(|packet| packet.whole >= usual);
+        row.extend([since(like), since(loud), since(long)]);
+        row.extend(SURE.map(|sure| keyed(&seems[1], sure)));
+        row.push(own.whole as f64);
         let length = |packet: Option<&Heard>| packet.map_or(0.0, |packet| packet.whole as f64);
         row.extend((1..=4).map(|more| length(up.get(place + more))));
         row.extend((0..4).map(|more| length(self.down.get(first + more))));
         row
+    }
+
+    /// Features that tell whether a packet up has a key: packets before it, packets that can answer it and, behind all
+    /// times, their lengths.
+    fn looks(&self, place: usize, trip: f64) -> Vec<f64> {
+        let (own, up, down) = (self.up[place], &self.up, &self.down);
+        let at = own.at;
+        let before = down.partition_point(|packet| packet.at <= at);
+        let answer = self.answered(place, trip);
+        let ago = |packet: Option<&Heard>| packet.map_or(NEVER, |packet| at - packet.at);
+        let since = |packet: Option<&Heard>| packet.map_or(NEVER, |packet| packet.at - at);
+        let back = |all: &[Heard], from: usize, by: usize| {
+            from.checked_sub(by).and_then(|place| all.get(place).copied())
+        };
+        let within = |from: f64, until: f64| {
+            let first = down.partition_point(|packet| packet.at < at + trip + from);
+            let last = down.partition_point(|packet| packet.at < at + trip + until);
+            (last - first) as f64
+        };
+        let mut row = vec![
+            ago(back(up, place, 1).as_ref()),
+            ago(back(up, place, 2).as_ref()),
+            ago(back(down, before, 1).as_ref()),
+            ago(back(down, before, 2).as_ref()),
+            since(up.get(place + 1)),
+            since(down.get(answer)) - trip,
+            since(down.get(answer + 1)) - trip,
+            within(-0.001, 0.015),
+            within(0.015, 0.045),
+            within(0.045, 0.09),
+        ];
+        let length = |packet: Option<&Heard>| packet.map_or(0.0, |packet| packet.whole as f64);
+        row.extend([
+            own.whole as f64,
+            length(back(up, place, 1).as_ref()),
+            length(up.get(place + 1)),
+            length(back(down, before, 1).as_ref()),
+            length(down.get(answer)),
+            length(down.get(answer + 1)),
+        ]);
+        row
+    }
+
+    /// How late each packet up is in its slot, in s, if all leave in slots so long: from the middle of those around it, since
+    /// clocks drift.
+    fn lateness(&self, slot: f64) -> Vec<f64> {
+        let Some(origin) = self.up.first().map(|packet| packet.at) else { return Vec::new() };
+        let beside = |at: f64, from: f64| {
+            let slots = ((at - from) / slot).round();
+            at - from - slots * slot
+        };
+        let rough: Vec<f64> = self.up.iter().map(|packet| beside(packet.at, origin)).collect();
+        (0..rough.len())
+            .map(|place| {
+                let near = place.saturating_sub(AROUND)..(place + AROUND + 1).min(rough.len());
+                let mut near: Vec<f64> =
+                    rough[near].iter().map(|other| beside(*other, rough[place])).collect();
+                let middle = near.len() / 2;
+                let (_, median, _) = near.select_nth_unstable_by(middle, f64::total_cmp);
+                -*median
+            })
+            .collect()
     }
 
     /// The features of the answer to the packet at this place, over a path of this round trip.
@@ -167,20 +248,64 @@ impl Ways {
     }
 }
 
-/// What the packets of a session tell of its keys.
-pub(super) fn learn(packets: &[Heard], keys: &[Key], trip: f64, seed: u64) -> Learnt {
-    let ways = Ways::of(packets);
+/// Packets whose middle is taken for the place of a slot, on each side.
+const AROUND: usize = 20;
+
+/// A session that was listened to: its packets, and the place of the packet with each key.
+struct Told<'a> {
+    ways: Ways,
+    placed: Vec<(usize, &'a Key)>,
+}
+
+impl<'a> Told<'a> {
+    fn of(packets: &[Heard], keys: &'a [Key]) -> Told<'a> {
+        let ways = Ways::of(packets);
+        let placed = keys.iter().filter_map(|key| Some((ways.with(key)?, key))).collect();
+        Told { ways, placed }
+    }
+}
+
+/// How much each packet up of each session seems to have a key, judged by what was learnt from other stretches.
+fn seeming(all: &[Told<'_>], trip: f64, columns: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
+    let (mut rows, mut of) = (Vec::new(), Vec::new());
+    for Told { ways, placed } in all {
+        let with: std::collections::BTreeSet<usize> =
+            placed.iter().map(|(place, _)| *place).collect();
+        for place in 0..ways.up.len() {
+            rows.push(ways.looks(place, trip)[..columns].to_vec());
+            of.push(usize::from(with.contains(&place)));
+        }
+    }
+    let mut found = guesses(&rows, &of, rng).into_iter();
+    let share = |shares: Vec<f64>| shares.get(1).copied().unwrap_or(0.0);
+    let of = |told: &Told<'_>| found.by_ref().take(told.ways.up.len()).map(share).collect();
+    all.iter().map(of).collect()
+}
+
+/// What the packets of some sessions tell of their keys. In slots so long packets leave, if in any.
+pub(super) fn learn(all: &[(&[Heard], &[Key])], trip: f64, slot: Option<f64>, seed: u64) -> Learnt {
     let mut rng = Rng::new(seed);
-    let placed: Vec<(usize, &Key)> =
-        keys.iter().filter_map(|key| Some((ways.with(key)?, key))).collect();
+    let all: Vec<Told<'_>> = all.iter().map(|(packets, keys)| Told::of(packets, keys)).collect();
     // A tenth of the packets with keys are shorter.
-    let mut with: Vec<usize> = placed.iter().map(|(place, _)| ways.up[*place].whole).collect();
+    let with = |told: &Told<'_>| -> Vec<usize> {
+        told.placed.iter().map(|(place, _)| told.ways.up[*place].whole).collect()
+    };
+    let mut with: Vec<usize> = all.iter().flat_map(with).collect();
     with.sort_unstable();
     let usual = with.get(with.len() / 10).copied().unwrap_or(0);
-    let pairs: Vec<(usize, f64)> =
-        placed.windows(2).map(|two| (two[0].0, two[1].1.at - two[0].1.at)).collect();
-    let (rows, gaps): (Vec<Vec<f64>>, Vec<f64>) =
-        pairs.iter().map(|(place, gap)| (ways.features(*place, usual), *gap)).unzip();
+    let by_times = seeming(&all, trip, LOOKS_TIMES, &mut rng);
+    let by_sizes = seeming(&all, trip, LOOKS, &mut rng);
+    let (mut rows, mut gaps, mut answers, mut kinds) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (Told { ways, placed }, seems) in all.iter().zip(by_times.into_iter().zip(by_sizes)) {
+        let seems = [seems.0, seems.1];
+        for two in placed.windows(2) {
+            rows.push(ways.features(two[0].0, usual, &seems));
+            gaps.push(two[1].1.at - two[0].1.at);
+        }
+        answers.extend(placed.iter().map(|(place, _)| ways.answer(*place, trip)));
+        kinds.extend(placed.iter().map(|(_, key)| key.echoed));
+    }
     let mut tell = |rows: &[Vec<f64>], gaps: &[f64], alone: &[usize]| {
         let of = classes(gaps, (gaps.len() / 60).clamp(2, 9));
         (bits(rows, &of, alone, &mut rng), entropy(&of))
@@ -194,28 +319,74 @@ pub(super) fn learn(packets: &[Heard], keys: &[Key], trip: f64, seed: u64) -> Le
     let (below, short): (Vec<Vec<f64>>, Vec<f64>) =
         short.map(|(row, gap)| (row.clone(), *gap)).unzip();
     let (by_below, _) = tell(&times(&below), &short, &ALONE);
-    let answers: Vec<Vec<f64>> =
-        placed.iter().map(|(place, _)| ways.answer(*place, trip)).collect();
-    let kinds: Vec<bool> = placed.iter().map(|(_, key)| key.echoed).collect();
-    let span = keys.first().zip(keys.last()).map_or(0.0..0.0, |(a, b)| a.at..b.at);
-    let lengths = [&ways.up, &ways.down].map(|way| {
-        let inside = way.iter().filter(|packet| span.contains(&packet.at));
-        inside.map(|packet| packet.whole).collect::<std::collections::BTreeSet<usize>>().len()
+    let mut mixed = gaps.clone();
+    shuffle(&mut mixed, &mut Rng::new(!seed));
+    let (by_chance, _) = tell(&rows, &mixed, &ALONE_SIZES);
+    let waits = all.iter().flat_map(|told| {
+        let wait = |(place, key): &(usize, &Key)| 1e3 * (told.ways.up[*place].at - key.at).max(0.0);
+        told.placed.iter().map(wait)
     });
     Learnt {
         n: gaps.len(),
         whole,
         times: by_times,
         below: by_below,
-        sizes: by_sizes.max(by_times),
-        echoed: told_apart(&answers, &kinds),
-        waits: placed
-            .iter()
-            .map(|(place, key)| 1e3 * (ways.up[*place].at - key.at).max(0.0))
-            .collect(),
-        lengths,
+        sizes: if by_sizes.value > by_times.value { by_sizes } else { by_times },
+        by_chance,
+        echoed: told_apart(&answers, &kinds, &mut rng),
+        waits: waits.collect(),
+        lengths: [Way::Up, Way::Down].map(|way| lengths(&all, way)),
+        alike: slot.map_or([None; 2], |slot| [by_slots(&all, slot), by_answers(&all, trip)]),
     }
 }
+
+/// How many lengths packets have while somebody types.
+fn lengths(all: &[Told<'_>], way: Way) -> usize {
+    let mut seen = std::collections::BTreeSet::new();
+    for Told { ways, placed } in all {
+        let Some((first, last)) = placed.first().zip(placed.last()) else { continue };
+        let span = first.1.at..last.1.at;
+        let packets = if way == Way::Up { &ways.up } else { &ways.down };
+        let inside = packets.iter().filter(|packet| span.contains(&packet.at));
+        seen.extend(inside.map(|packet| packet.whole));
+    }
+    seen.len()
+}
+
+/// Whether packets with a key leave their slots as late as those without, while somebody types.
+fn by_slots(all: &[Told<'_>], slot: f64) -> Option<f64> {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for Told { ways, placed } in all {
+        let Some((first, last)) = placed.first().zip(placed.last()) else { continue };
+        let keyed: std::collections::BTreeSet<usize> =
+            placed.iter().map(|(place, _)| *place).collect();
+        let late = ways.lateness(slot);
+        for (place, late) in late.iter().enumerate().take(last.0).skip(first.0) {
+            // What is further away leaves in no slot, as before a run and behind it.
+            if late.abs() < slot / 4.0 {
+                if keyed.contains(&place) { &mut with } else { &mut without }.push(*late);
+            }
+        }
+    }
+    alike(&with, &without)
+}
+
+/// Whether answers to echoed keys come as late as those to others.
+fn by_answers(all: &[Told<'_>], trip: f64) -> Option<f64> {
+    let (mut echoes, mut others) = (Vec::new(), Vec::new());
+    for Told { ways, placed } in all {
+        for (place, key) in placed {
+            let Some(answer) = ways.down.get(ways.answered(*place, trip)) else { continue };
+            let late = answer.at - ways.up[*place].at - trip;
+            if key.echoed { &mut echoes } else { &mut others }.push(late);
+        }
+    }
+    alike(&echoes, &others)
+}
+
+/// What [`Ways::looks`] gives, and how many of that are times.
+const LOOKS: usize = 16;
+const LOOKS_TIMES: usize = 10;
 
 /// The same packets with two leaks that the judge must find: answers to echoed keys come 0.5 ms later, and packets up
 /// without a key are an octet shorter.
@@ -243,73 +414,3 @@ pub(super) fn planted(packets: &[Heard], keys: &[Key], trip: f64) -> (Vec<Heard>
 
 /// By how much the planted answers are later, in s.
 const LATER: f64 = 0.000_5;
-
-/// What a listener learns of passwords.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Guessed {
-    pub n: usize,
-    /// Packets from the first key of each to its answer, both ways, and those up with anything in them before Enter.
-    pub packets: f64,
-    pub before: f64,
-    /// The mean error of a guess at the length, and the share of right ones.
-    pub error: f64,
-    pub right: f64,
-    /// The same from the time between question and answer alone.
-    pub error_by_time: f64,
-    pub right_by_time: f64,
-}
-
-/// Guesses the lengths of the passwords of some sessions by their packets.
-pub(super) fn guess(all: &[(&[Heard], &[Password])]) -> Guessed {
-    let (mut rows, mut times, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut packets, mut before) = (0, 0);
-    for (heard, passwords) in all {
-        for password in *passwords {
-            let (row, counted) = seen(heard, password);
-            rows.push(row);
-            times.push(vec![password.done - password.asked]);
-            lengths.push(password.length as f64);
-            packets += counted.0;
-            before += counted.1;
-        }
-    }
-    let n = lengths.len();
-    let (error_by_time, right_by_time) = guess_error(&times, &lengths);
-    let mut best = (error_by_time, right_by_time);
-    for column in 0..rows.first().map_or(0, Vec::len) {
-        let one: Vec<Vec<f64>> = rows.iter().map(|row: &Vec<f64>| vec![row[column]]).collect();
-        let both: Vec<Vec<f64>> =
-            one.iter().zip(&times).map(|(one, time)| vec![one[0], time[0]]).collect();
-        for found in [guess_error(&one, &lengths), guess_error(&both, &lengths)] {
-            best = if found.0 < best.0 { found } else { best };
-        }
-    }
-    let each = |count: usize| count as f64 / n.max(1) as f64;
-    Guessed {
-        n,
-        packets: each(packets),
-        before: each(before),
-        error: best.0,
-        right: best.1,
-        error_by_time,
-        right_by_time,
-    }
-}
-
-/// The features of one entry, all of its packets, and those up before Enter.
-fn seen(packets: &[Heard], password: &Password) -> (Vec<f64>, (usize, usize)) {
-    let inside = |from: f64, until: f64| {
-        packets.iter().filter(move |packet| (from..until).contains(&packet.at))
-    };
-    let (first, enter) = (password.first, password.enter);
-    let counted = inside(first, password.done + 0.1).count();
-    let is_up = |packet: &&Heard| packet.way == Way::Up && packet.carries;
-    let early = inside(first, enter).filter(is_up).count();
-    let whole = |way: Way| {
-        let all = inside(password.asked, password.done);
-        let all = all.filter(move |packet| packet.way == way && packet.carries);
-        (all.clone().count() as f64, all.map(|packet| packet.whole as f64).sum::<f64>())
-    };
-    let (up, down) = (whole(Way::Up), whole(Way::Down));
-    (vec![up.0, up.1, down.0, down.1, up.0 - down.0], (counted, early))
-}
