@@ -100,7 +100,9 @@ impl Watch {
         to: Remote,
         octets: usize,
     ) -> Result<(), String> {
-        let Some((slot, lateness)) = self.slots.filter(|_| client.is_in_run(now)) else {
+        let Some((slot, lateness)) =
+            self.slots.filter(|_| self.was_in_run && client.is_in_run(now))
+        else {
             return Ok(());
         };
         if self.has_stream && !to.is_stream() {

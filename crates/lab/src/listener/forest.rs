@@ -32,7 +32,7 @@ struct Ground<'a> {
 }
 
 impl Forest {
-    /// Learns from samples of so many classes.
+    /// Grows a forest of these samples, each of one of `count` classes.
     pub(super) fn grow(rows: &[&[f64]], of: &[usize], count: usize, rng: &mut Rng) -> Forest {
         let n = of.len().max(1) as f64;
         // No class is impossible because it was never seen.

@@ -32,7 +32,9 @@ impl AdaptivePolicy {
     ) -> Prepared {
         self.acks.on_sent(now);
         let said = self.poll_news(now, core, path, room, stats);
-        let beats = core.heartbeat_at(self.rest()).is_some_and(|at| at <= now);
+        // A beat makes a state equal to the known one: it would take back what is on its way.
+        let is_told = !core.history.is_pending();
+        let beats = is_told && core.heartbeat_at(self.rest()).is_some_and(|at| at <= now);
         match said {
             Some(said) => said,
             None if beats => core.send_nothing(now, Number::New, stats).into(),
