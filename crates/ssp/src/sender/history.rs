@@ -158,6 +158,11 @@ impl<L: State> StateHistory<L> {
         Some((part, diff))
     }
 
+    /// Whether the state that was sent last is further from the known one than such a part: a part would take it back.
+    pub(crate) fn is_ahead_of_part(&self, octets: usize) -> bool {
+        self.last().state.towards(&self.first().state, octets).is_some()
+    }
+
     /// The diff from the known state to the one that was sent last.
     pub(crate) fn last_again(&self) -> Vec<u8> {
         let mut diff = Vec::new();

@@ -55,6 +55,7 @@ impl AdaptivePolicy {
             return None;
         }
         if let Room::Short(octets) = room
+            && !core.history.is_ahead_of_part(octets)
             && let Some((version, diff)) = core.history.part(octets)
         {
             if core.history.last_is(&version) {
