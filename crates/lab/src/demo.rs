@@ -31,7 +31,7 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
     };
     let gate_path = scratch.join("gate");
     let gate = FakeSsh::open(&gate_path, Relay::start(config)?)?;
-    // In the session: what stands on the terminal before it is scrolled away when it begins.
+    // In the session, where they stand above the prompt.
     let words = format!(
         "rove demo: your shell over an emulated link ({}).\n\
          A key that is underlined is a guess: it is shown before the host has answered, and taken back if it \

@@ -9,6 +9,7 @@ use rove::testing::LinePoller;
 use rove::testing::net::AddressChoice;
 use rove_session::{Client, LineMode, Server, ViewerId, client, host, input, server};
 use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Remote, Session, StateNum, StreamId, Time, Usage};
+use rove_term::Screen;
 
 use crate::attacker::ATTACKER;
 use crate::experiments::sender::Limits;
@@ -74,6 +75,11 @@ impl ClientEnd {
     /// What became of slots and hidden lines here.
     pub fn obscured(&self) -> Obscured {
         self.watch.seen()
+    }
+
+    /// The session's part of the terminal's screen.
+    pub fn session(&self) -> Screen {
+        self.tty.session(self.client.rows_above())
     }
 
     /// The user looks at the server's screen alone.
@@ -178,7 +184,7 @@ impl ClientEnd {
         let Some(meant) = self.client.shown() else { return Ok(()) };
         let hidden = if self.user.secrets() > 0 { SECRET_LETTERS } else { "" };
         self.tty
-            .compare(meant, &self.client.dialect(), hidden)
+            .compare(meant, self.client.rows_above(), &self.client.dialect(), hidden)
             .map_err(|what| Fault::new(now, format!("painted otherwise than meant: {what}")))
     }
 

@@ -6,6 +6,7 @@ mod ways;
 use std::time::Duration;
 
 use rove_session::Peer;
+use rove_session::client::TtyScreen;
 use rove_ssp::{Session as _, Time};
 use rove_term::screen::Buffer;
 use rove_term::{History, project};
@@ -235,7 +236,12 @@ impl<'a> Trial<'a> {
         if let Some(difference) = self.unpainted() {
             return Some(format!("the client's terminal: {difference}"));
         }
-        self.unlike_history().map(|difference| format!("the terminal's history: {difference}"))
+        // A terminal without another screen is cleared for a session that takes all of it.
+        let keeps = self.scenario.usage.window != TtyScreen::Alternate;
+        let is_sure = self.scenario.resizes == Chance::NEVER && keeps;
+        let theirs = || client.tty.keeps_theirs().err().filter(|_| is_sure);
+        let unlike = self.unlike_history().or_else(theirs);
+        unlike.map(|difference| format!("the terminal's history: {difference}"))
     }
 
     /// The newest line in which the history of the user's terminal differs from the program's, if the client asked for
@@ -266,7 +272,7 @@ impl<'a> Trial<'a> {
     fn unpainted(&self) -> Option<String> {
         let (client, server) = (self.session.client(), self.session.server());
         let wanted = project(server.server.screen(), &client.client.dialect());
-        differences(client.tty.screen(), &wanted).first().map(ToString::to_string)
+        differences(&client.session(), &wanted).first().map(ToString::to_string)
     }
 
     /// Types to a program that writes another letter for one of those typed. Wrong guesses are gone one round trip
@@ -295,7 +301,7 @@ impl<'a> Trial<'a> {
     fn unpainted_view(&self) -> bool {
         let client = self.session.client();
         let wanted = project(client.client.view().screen(), &client.client.dialect());
-        !differences(client.tty.screen(), &wanted).is_empty()
+        !differences(&client.session(), &wanted).is_empty()
     }
 
     fn await_keys_read(&mut self) -> Result<(), Fault> {
@@ -434,7 +440,7 @@ impl<'a> Trial<'a> {
             return self.fault(format!("{more} datagrams in a minute to a server that is dead"));
         }
         // A narrow window cuts the bar.
-        let screen = end.tty.screen();
+        let screen = end.session();
         let columns = usize::from(screen.size().cols);
         let words = "rove: Last ";
         let bar = screen.row_text(0);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rove_session::Client;
 use rove_ssp::Time;
+use rove_term::screen::Buffer;
 use rove_term::{Dialect, History, Screen, Size, Terminal, project, unlike_row};
 
 use crate::compare::differences;
@@ -24,6 +25,10 @@ pub enum Answers {
 #[derive(Debug)]
 pub struct Tty {
     terminal: Terminal,
+    /// Lines that the user had there before the session.
+    theirs: Vec<String>,
+    /// The program has erased the history.
+    is_erased: bool,
     answers: Answers,
     rng: Rng,
     /// The reads by which the client gets the answers; at most one question's at a time.
@@ -31,6 +36,8 @@ pub struct Tty {
     /// The client has a part of an answer and lacks the rest.
     in_answer: bool,
     questions: u64,
+    /// Sizes that the window has had.
+    sizes: u64,
     compared: Option<Compared>,
 }
 
@@ -45,13 +52,20 @@ struct Compared {
 impl Tty {
     /// A terminal that understands every sequence. What the client withholds from it shows in the comparison.
     pub fn new(size: Size, answers: Answers, rng: Rng) -> Tty {
+        let mut terminal = Terminal::new(size, Dialect::ROVE);
+        let lines = rng.clone().below(2 * u64::from(size.rows));
+        let theirs: Vec<String> = (0..lines).map(|number| format!("mine {number}")).collect();
+        theirs.iter().for_each(|line| terminal.advance(format!("{line}\r\n").as_bytes()));
         Tty {
-            terminal: Terminal::new(size, Dialect::ROVE),
+            terminal,
+            theirs,
+            is_erased: false,
             answers,
             rng,
             reads: VecDeque::new(),
             in_answer: false,
             questions: 0,
+            sizes: 1,
             compared: None,
         }
     }
@@ -69,6 +83,7 @@ impl Tty {
     /// Its window has another size.
     pub fn resize(&mut self, size: Size) {
         self.terminal.resize(size);
+        self.sizes += 1;
         self.compared = None;
     }
 
@@ -82,13 +97,16 @@ impl Tty {
     /// # Errors
     /// If the client asks for what the terminal did not answer before.
     pub fn take(&mut self, now: Time, octets: &[u8]) -> Result<(), String> {
+        self.is_erased |= octets.windows(ERASE.len()).any(|part| part == ERASE);
         self.terminal.advance(octets);
         let replies = self.terminal.take_replies();
         if replies.is_empty() {
             return Ok(());
         }
         self.questions += 1;
-        if self.answers == Answers::Never && self.questions > 1 || self.questions > QUESTIONS_MAX {
+        // A window of another size is asked for its cursor.
+        let most = if self.answers == Answers::Never { 1 } else { QUESTIONS_MAX };
+        if self.questions > most + self.sizes {
             return Err(format!("the client's paint asks again: {replies:?}"));
         }
         if let Answers::After(delay) = self.answers {
@@ -137,17 +155,52 @@ impl Tty {
         }
     }
 
+    /// The picture without as many rows at its top, which are the user's.
+    pub fn session(&self, above: u16) -> Screen {
+        self.terminal.screen().raised(above)
+    }
+
+    /// The first line that the user had before the session and that is not where it was: above all of the session's,
+    /// unless the program has erased them.
+    ///
+    /// # Errors
+    /// What stands there.
+    pub fn keeps_theirs(&self) -> Result<(), String> {
+        let history = self.terminal.history();
+        if self.is_erased || history.first() > 0 {
+            return Ok(());
+        }
+        let above = (0..history.len()).filter_map(|line| history.text(line));
+        let rows = match (self.screen().buffer(), self.screen().hidden()) {
+            // They are not looked at there.
+            (Buffer::Alternate, _) => Vec::new(),
+            (Buffer::Primary, _) => self.screen().text(),
+        };
+        let mut lines = above.chain(rows);
+        let hidden = self.screen().buffer() == Buffer::Alternate;
+        for theirs in &self.theirs {
+            match lines.next() {
+                Some(line) if line.trim_end() == theirs => {}
+                None if hidden => {}
+                line => return Err(format!("{line:?} for {theirs:?} of the user's")),
+            }
+        }
+        Ok(())
+    }
+
     /// Compares the picture with what the client meant: rows that changed on either side since the last comparison,
-    /// and the cursor.
+    /// and the cursor. The first `above` rows are the user's.
     ///
     /// # Errors
     /// The first difference, or a row that shows one of these letters.
     pub fn compare(
         &mut self,
         meant: &Screen,
+        above: u16,
         dialect: &Dialect,
         hidden: &str,
     ) -> Result<(), String> {
+        let above = if meant.buffer() == Buffer::Primary { above } else { 0 };
         let painted = self.terminal.screen();
         if painted.size() != meant.size() {
             return Err(format!("the size {:?} instead of {:?}", painted.size(), meant.size()));
@@ -156,7 +209,7 @@ impl Tty {
             .compared
             .as_ref()
             .filter(|before| before.painted.size() == painted.size() && before.dialect == *dialect);
-        let rows: Vec<u16> = (0..painted.size().rows)
+        let rows: Vec<u16> = (above..painted.size().rows)
             .filter(|&row| {
                 before.is_none_or(|before| {
                     is_other(&before.painted, painted, row) || is_other(&before.meant, meant, row)
@@ -184,6 +237,9 @@ impl Tty {
 fn is_other(before: &Screen, after: &Screen, row: u16) -> bool {
     !std::ptr::eq(&**before.row(row), &**after.row(row))
 }
+
+/// ED 3.
+const ERASE: &[u8] = b"\x1b[3J";
 
 /// The first paint asks, and so does each after an answer that leads to another question.
 const QUESTIONS_MAX: u64 = 4;

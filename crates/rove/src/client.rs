@@ -62,6 +62,8 @@ pub struct Settings {
     pub obscure_slot: Option<Duration>,
     /// How many missed lines the terminal's history is to get at most.
     pub history: u64,
+    /// Whether the terminal's history is erased when a program erases the one on the host.
+    pub clear_history: bool,
     /// The price of datagrams.
     pub tariff: CostProfile,
     /// Closing the window leaves a session that can go on, also one without a name.
@@ -178,7 +180,12 @@ fn machine(
         peer,
         size,
         tty: settings.tty,
-        window: settings.window.unwrap_or(TtyScreen::of(peer)),
+        window: match (settings.window, peer) {
+            // What a stock server does not tell is what asking for the cursor is good for.
+            (Some(TtyScreen::Main), Peer::Stock) => TtyScreen::Main,
+            (None | Some(TtyScreen::Main), _) => TtyScreen::of(peer),
+            (Some(window), _) => window,
+        },
         escape: settings.escape,
         name: settings.name,
         title_prefix: settings.title_prefix.to_owned(),
@@ -188,6 +195,9 @@ fn machine(
     };
     let mut client = Client::new(now, config);
     client.apply_in_parts();
+    if !settings.clear_history {
+        client.keep_history();
+    }
     client.predict(settings.guesses);
     if settings.detaches_on_close {
         client.detach_on_close();

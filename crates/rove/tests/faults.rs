@@ -54,6 +54,7 @@ fn settings() -> Settings {
         obscure: None,
         obscure_slot: None,
         history: 10_000,
+        clear_history: true,
         guesses: Guesses::ROVE,
         tariff: CostProfile::Flat,
         detaches_on_close: false,

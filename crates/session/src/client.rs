@@ -9,6 +9,7 @@ mod backlog;
 pub mod bar;
 mod gauge;
 mod held_line;
+mod inline;
 mod interface;
 pub(crate) mod keys;
 mod notify;
@@ -17,6 +18,7 @@ pub(crate) mod overlay;
 mod paint;
 mod panel;
 mod partial;
+mod picture;
 mod queries;
 mod scrollback;
 mod secret_lines;
@@ -36,8 +38,7 @@ use rove_ssp::{
     Arrival, Config as EndpointConfig, Endpoint, Failure, Machine, Outbox, Reject, Role, Time,
     Transmit,
 };
-use rove_term::screen::Buffer;
-use rove_term::{Dialect, Screen, Size, Terminal, TerminalProperties};
+use rove_term::{Dialect, Size, TerminalProperties};
 use zeroize::Zeroizing;
 
 use crate::client::bar::{Lifetime, MESSAGE_STAYS, NETWORK_ERROR_STAYS, StatusBar, WARNING_STAYS};
@@ -45,14 +46,13 @@ use crate::client::gauge::Gauge;
 use crate::client::held_line::HeldLine;
 use crate::client::keys::KeyInput;
 use crate::client::others::Others;
-use crate::client::paint::{Painter, Sharing, Source};
-use crate::client::partial::{PartialStates, observe};
+use crate::client::paint::Painter;
+use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
 use crate::connection::{self, Connection, Patience};
 use crate::escape::Commands;
 use crate::events::Events;
 use crate::input::{Input, OCTETS_MAX, RESIZES_MAX};
-use crate::past::Past;
 use crate::predict::{Display, Predictor, Settings};
 use crate::view::{Peer, View};
 
@@ -118,9 +118,8 @@ impl Client {
         connection.update(now, |input| {
             input.push_resize(config.size);
             // Elsewhere the session has a screen without a history.
-            if config.history_lines > 0
-                && (config.peer, config.window) == (Peer::Rove, TtyScreen::Main)
-            {
+            let keeps_lines = config.window != TtyScreen::Alternate;
+            if config.history_lines > 0 && config.peer == Peer::Rove && keeps_lines {
                 input.push_lines_wanted(config.history_lines);
             }
         });
@@ -163,6 +162,11 @@ impl Client {
     /// at once.
     pub fn apply_in_parts(&mut self) {
         self.connection.apply_in_parts();
+    }
+
+    /// Leaves the terminal's history as it is when a program erases the one on the host. A new client erases it.
+    pub fn keep_history(&mut self) {
+        self.painter.keep_history();
     }
 
     /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].
@@ -241,98 +245,9 @@ impl Client {
         self.bar.warn(now, warning);
     }
 
-    /// Appends to `out` what brings the user's terminal up to date. `false`: it is.
-    ///
-    /// Call before each sleep: [`poll_timeout`](Machine::poll_timeout) counts on it. The layers, from the
-    /// ground up: the newest screen of the server, guesses at what typed keys will do, the bar. All is cut
-    /// to the window and painted as one frame.
-    pub fn poll_paint(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        let before = out.len();
-        self.tick(now);
-        self.take_lines();
-        if !self.connection.is_over() {
-            // Before the picture, which paints over what a terminal shows of a question.
-            self.queries.ask(now, out);
-        }
-        self.predictor.frame(now, observe(self.connection.endpoint(), &self.parts));
-        self.bar.waits(self.endpoint().local().octets_held());
-        let depth = self.view().past().map(Past::depth);
-        self.leaves_alternate |=
-            self.connection.is_over() && depth.is_some_and(|depth| self.painter.is_behind(depth));
-        let source = Source {
-            newest: self.endpoint().remote_num(),
-            // The last picture stays on the user's terminal, so it has neither bar nor panel.
-            bar: if self.connection.is_over() { None } else { self.bar.text(now) },
-            panel: self.panel.clone().filter(|_| !self.connection.is_over()),
-            guesses: self.predictor.revision(),
-            sharing: Sharing::of(self.view().session()),
-            depth,
-            leaves: self.leaves_alternate,
-        };
-        let picture = || {
-            let mut screen = self.connection.endpoint().remote().screen().clone();
-            if self.leaves_alternate && screen.buffer() == Buffer::Alternate {
-                // Lines that wait are lines of the other screen.
-                let mut terminal = Terminal::resume(screen, Dialect::ROVE);
-                terminal.advance(b"\x1b[?1049l");
-                return terminal.into_screen();
-            }
-            self.predictor.overlay(&mut screen);
-            screen
-        };
-        if self.painter.paint(now, source, picture, out) {
-            self.events.push(Event::TerminalKnown);
-        }
-        out.len() > before
-    }
-
-    /// What to write to the terminal before the first paint, and when it is taken again after it was given
-    /// back.
-    pub fn tty_open(&self) -> Vec<u8> {
-        self.painter.open(self.queries.told())
-    }
-
-    /// What to write to a terminal that was never given back, but that others may have used.
-    pub fn tty_reopen(&self) -> Vec<u8> {
-        self.painter.reopen()
-    }
-
-    /// What to write to the terminal after the last paint, and before suspending: all that was switched on
-    /// is off then.
-    pub fn tty_close(&self) -> Vec<u8> {
-        self.painter.close(self.shown(), self.queries.told())
-    }
-
-    /// The same for a crash, when nobody knows what the terminal shows.
-    pub fn tty_abandon(&self) -> Vec<u8> {
-        self.painter.close(None, self.queries.told())
-    }
-
-    /// Until when the terminal may be answering; `None` if it is not. Hand over what comes before giving
-    /// the terminal back: it would be typed into the user's shell.
-    pub fn answers_due(&self) -> Option<Time> {
-        self.queries.answers_due()
-    }
-
-    /// When to paint once more, even if the session is over, because lines wait for the terminal's history. `None`: none
-    /// do.
-    pub fn lines_due(&self) -> Option<Time> {
-        self.painter.lines_due()
-    }
-
     /// The next thing for the driver to do.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
-    }
-
-    /// The last picture; `None` before the first, or when the terminal may show something else.
-    pub fn shown(&self) -> Option<&Screen> {
-        self.painter.shown()
-    }
-
-    /// The sequences that pictures are painted with: the part of the terminal's repertoire that is used.
-    pub fn dialect(&self) -> Dialect {
-        self.painter.dialect()
     }
 
     /// Both objects, and all that is known of the server and of the path.
@@ -508,7 +423,8 @@ impl Machine for Client {
         let paint = self.bar.next_change(self.painter.painted_at());
         let guesses = self.predictor.poll_timeout();
         let sample = self.panel.as_ref().map(|_| self.gauge.due());
-        let terminal = [self.queries.due(), self.typing.due(), self.painter.due()];
+        let painter = self.painter.due().filter(|_| self.cursor_due().is_none());
+        let terminal = [self.queries.due(), self.typing.due(), painter];
         [contact, paint, guesses, sample]
             .into_iter()
             .chain(terminal)

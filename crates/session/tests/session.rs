@@ -376,7 +376,7 @@ fn the_terminal_is_left_as_it_was() {
         assert_eq!(pair.tty.screen().pen(), Default::default(), "{window:?}");
         let left = match window {
             TtyScreen::Alternate => (0, vec![]),
-            TtyScreen::Main => (5, vec!["    full screen".to_owned()]),
+            TtyScreen::Main | TtyScreen::Inline => (5, vec!["    full screen".to_owned()]),
         };
         let text = trimmed(pair.tty.screen()).into_iter().filter(|row| !row.is_empty()).collect();
         assert_eq!((pair.tty.screen().cursor().row, text), left, "{window:?}");

@@ -29,7 +29,7 @@ fn session(peer: Peer, window: TtyScreen) -> Pair {
 }
 
 fn main_screen() -> Pair {
-    session(Peer::Rove, TtyScreen::of(Peer::Rove))
+    session(Peer::Rove, TtyScreen::Main)
 }
 
 fn history(pair: &Pair) -> Vec<String> {

@@ -53,7 +53,8 @@ pub use emulator::xtwinops::Resizing;
 pub use keyboard::{Keyboard, KeyboardProtocol, Typed};
 pub use probe::Listener;
 pub use render::{
-    LineEdge, announces, enter, feed, frame, leave, project, repaint, same, unlike_row, write_line,
+    LineEdge, announces, enter, feed, frame, leave, project, repaint, repaint_below, same,
+    scroll_out, unlike_row, write_line,
 };
 pub use screen::cell::{Cell, Glyph, Semantic, Width};
 pub use screen::history::History;

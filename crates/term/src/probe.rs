@@ -5,12 +5,14 @@
 //! sequence is held up to a limit.
 
 mod answer;
+mod cursor;
 mod reports;
 
 use alloc::vec::Vec;
 
 use crate::dialect::{Dialect, Questions};
 use crate::probe::answer::{Answer, ReplyMatch, read};
+use crate::probe::cursor::{Match, Owed};
 use crate::screen::properties::Rgb;
 
 pub use crate::probe::reports::DeviceReports;
@@ -59,6 +61,10 @@ pub struct Listener {
     /// How many answers of each kind may still come.
     asked: [u8; Answer::KINDS],
     held: Vec<u8>,
+    /// The octets held are a whole key, if they are no answer.
+    holds_key: bool,
+    /// Where the cursor is.
+    cursor: Owed,
     /// The last octets were an answer, so that another may follow.
     answering: bool,
     told: DeviceReports,
@@ -74,6 +80,8 @@ impl Listener {
             patience: Patience::Expecting,
             asked: [0; Answer::KINDS],
             held: Vec::new(),
+            holds_key: false,
+            cursor: Owed::default(),
             answering: false,
             told: DeviceReports::default(),
             outgoing: Vec::new(),
@@ -96,6 +104,26 @@ impl Listener {
         out.append(&mut self.outgoing);
     }
 
+    /// Appends the question where the cursor is.
+    pub fn ask_cursor(&mut self, out: &mut Vec<u8>) {
+        self.cursor.ask(out);
+    }
+
+    /// Where the cursor is, row and column from 0, once the last question of it is answered. Asked once.
+    pub fn take_cursor(&mut self) -> Option<(u16, u16)> {
+        self.cursor.take()
+    }
+
+    /// Whether that answer is expected soon.
+    pub fn is_expecting_cursor(&self) -> bool {
+        self.cursor.is_expected()
+    }
+
+    /// The time for that answer is over. One that comes later is still no key.
+    pub fn give_up_cursor(&mut self) {
+        self.cursor.give_up();
+    }
+
     /// Reads octets from the terminal: keeps answers, and appends all others to `keys` in their order.
     pub fn read(&mut self, octets: &[u8], keys: &mut Vec<u8>) {
         let joined;
@@ -110,6 +138,22 @@ impl Listener {
             keys.extend_from_slice(&rest[..start]);
             rest = &rest[start..];
             self.answering &= start == 0;
+            self.holds_key = false;
+            match self.cursor.read(rest) {
+                Match::At(_, _, length) | Match::Ready(length) => {
+                    self.answering = true;
+                    rest = &rest[length..];
+                    continue;
+                }
+                part @ (Match::Part | Match::KeyOrPart)
+                    if self.cursor.is_expected() || self.answering || rest.len() > 3 =>
+                {
+                    self.holds_key = part == Match::KeyOrPart;
+                    self.held = rest.to_vec();
+                    return;
+                }
+                Match::Part | Match::KeyOrPart | Match::Neither => {}
+            }
             match read(rest) {
                 ReplyMatch::Answer(answer, length) if self.take(&answer) => {
                     self.answering = true;
@@ -143,11 +187,22 @@ impl Listener {
     /// Stops waiting for the queries that are still unanswered.
     pub fn forget(&mut self) {
         self.asked = [0; Answer::KINDS];
+        self.cursor = Owed::default();
     }
 
     /// Whether a question is unanswered.
     pub fn is_owed(&self) -> bool {
+        self.is_asked() || self.cursor.is_owed()
+    }
+
+    /// Whether a question of what it is, is unanswered.
+    fn is_asked(&self) -> bool {
         self.asked.iter().any(|&count| count > 0)
+    }
+
+    /// Whether the octets held are a whole key, if they are no answer.
+    pub fn holds_key(&self) -> bool {
+        self.holds_key && !self.held.is_empty()
     }
 
     /// Octets held that may yet become an answer, at most 512.
@@ -167,7 +222,7 @@ impl Listener {
 
     /// Whether the beginning of an answer is worth waiting for.
     fn holds(&self, part: &[u8]) -> bool {
-        if !self.is_owed() {
+        if !self.is_asked() {
             return self.told.reports_scheme() && part.starts_with(b"\x1b[?");
         }
         // Three octets of a size, `ESC [ 4`, are three of the End key; with a fourth only keys with

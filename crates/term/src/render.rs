@@ -28,8 +28,8 @@ mod view;
 pub(crate) use crate::render::modes::seen as tty_modes;
 
 pub use crate::render::extras::announces;
-pub use crate::render::feed::feed;
-pub use crate::render::frame::{frame, repaint};
+pub use crate::render::feed::{feed, scroll_out};
+pub use crate::render::frame::{frame, repaint, repaint_below};
 pub use crate::render::lines::{LineEdge, write_line};
 pub use crate::render::project::{project, same, unlike_row};
 pub use crate::render::tty::{enter, leave};

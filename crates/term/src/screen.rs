@@ -18,6 +18,7 @@ pub mod prompt_marks;
 pub mod properties;
 pub(crate) mod reflow;
 pub mod row;
+mod shifted;
 pub mod size;
 pub mod style;
 

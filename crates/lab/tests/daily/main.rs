@@ -7,6 +7,8 @@ mod contact;
 mod doctor;
 #[path = "../common/host.rs"]
 mod host;
+mod inline;
 mod scrollback;
 mod sessions;
+mod tmux;
 mod ways;

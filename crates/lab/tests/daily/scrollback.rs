@@ -2,17 +2,15 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::Command;
-
-use rove_lab::testing::scratch::Scratch;
 
 use crate::common::rove_program;
-use crate::host::{Case, Host, Outcome, bounded, clean, run_cases, until, words};
+use crate::host::{Case, Host, Outcome, run_cases, words};
+use crate::tmux::Tmux;
 
-const CASES: [Case<Host>; 6] = [
+const CASES: [Case<Host>; 7] = [
     ("row-01", a_command_and_all_of_its_lines),
     ("row-01-lossy", a_command_over_links_that_lose),
+    ("row-05-kept", a_history_that_is_kept),
     ("row-01-wrapped", lines_that_are_wrapped),
     ("row-03-gap", more_lines_than_are_kept),
     ("row-05", other_screens_and_sizes),
@@ -24,83 +22,6 @@ fn scrollback() {
     let host = Host::start("rovelab-scrollback", &[]);
     let failures = run_cases("scrollback", &CASES, &host);
     host.assert_none(&failures);
-}
-
-/// A tmux of its own that runs a line for bash, in which `$ROVE` is rove with ssh's configuration.
-struct Tmux<'a> {
-    host: &'a Host,
-    scratch: Scratch,
-}
-
-impl<'a> Tmux<'a> {
-    fn start(host: &'a Host, line: &str) -> Result<Tmux<'a>, String> {
-        let tmux = Tmux { host, scratch: Scratch::new().map_err(words)? };
-        let settings = "set -g history-limit 50000\nset -g status off\nset -g remain-on-exit on\n";
-        fs::write(tmux.settings(), settings).map_err(words)?;
-        let rove = format!("ROVE='{} -F {}'", rove_program().display(), host.config.display());
-        let line = format!("{rove}; {line}");
-        tmux.tmux(&["new-session", "-d", "-x", "80", "-y", "24", "bash", "--norc", "-c", &line])?;
-        Ok(tmux)
-    }
-
-    fn settings(&self) -> PathBuf {
-        self.scratch.join("settings")
-    }
-
-    fn command(&self) -> Command {
-        let mut command = bounded("tmux");
-        command.arg("-S").arg(self.scratch.join("socket")).arg("-f").arg(self.settings());
-        command.current_dir(self.host.near()).env("HOME", self.host.near()).env("LANG", "C.UTF-8");
-        command.env_remove("TMUX").env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
-        command
-    }
-
-    fn tmux(&self, words: &[&str]) -> Result<String, String> {
-        let mut command = self.command();
-        command.args(words);
-        clean(command)
-    }
-
-    fn type_line(&self, line: &str) -> Outcome {
-        self.tmux(&["send-keys", "-l", line])?;
-        self.tmux(&["send-keys", "Enter"]).map(drop)
-    }
-
-    /// All lines, those of the history first, wrapped ones whole.
-    fn lines(&self) -> Result<Vec<String>, String> {
-        let all = self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])?;
-        Ok(all.lines().map(|line| line.trim_end().to_owned()).collect())
-    }
-
-    /// Those that are numbers.
-    fn numbers(&self) -> Result<Vec<u32>, String> {
-        Ok(self.lines()?.iter().filter_map(|line| line.parse().ok()).collect())
-    }
-
-    /// Waits for a line that is this one.
-    fn wait_for(&self, line: &str) -> Outcome {
-        let is_there = || Some(self.lines().ok()?.iter().any(|shown| shown == line));
-        let found = until(line, || is_there().filter(|found| *found));
-        found.map(drop).map_err(|error| format!("{error}: {:?}", self.lines()))
-    }
-
-    /// Waits until the numbers are exactly these. Missed lines come last.
-    fn has_all(&self, from: u32, to: u32) -> Outcome {
-        let wanted: Vec<u32> = (from..=to).collect();
-        let is_so = || (self.numbers().ok()? == wanted).then_some(());
-        until("all lines", is_so).map_err(|error| {
-            let numbers = self.numbers().unwrap_or_default();
-            let same = wanted.iter().zip(&numbers).take_while(|(a, b)| a == b).count();
-            let around = numbers.get(same.saturating_sub(2)..numbers.len().min(same + 5));
-            format!("{error}: {} lines, of which {same} are right: {around:?}", numbers.len())
-        })
-    }
-}
-
-impl Drop for Tmux<'_> {
-    fn drop(&mut self) {
-        let _ = self.tmux(&["kill-server"]);
-    }
 }
 
 fn a_command_and_all_of_its_lines(host: &Host) -> Outcome {
@@ -128,6 +49,23 @@ fn a_command_over_links_that_lose(host: &Host) -> Outcome {
     Ok(())
 }
 
+/// `ClearHistory no` in the config.
+fn a_history_that_is_kept(host: &Host) -> Outcome {
+    let config = host.near().join("own/rove");
+    fs::create_dir_all(&config).map_err(words)?;
+    fs::write(config.join("config"), "ClearHistory no\n").map_err(words)?;
+    let own = format!("export XDG_CONFIG_HOME={}", host.near().join("own").display());
+    let command = "'seq 1 100; sleep 3; printf \"\\e[H\\e[2J\\e[3J\"; seq 101 110'";
+    let tmux = Tmux::start(host, &format!("{own}; $ROVE here {command}; echo over; sleep 1000"))?;
+    tmux.wait_for("over")?;
+    // The program has erased its screen.
+    let numbers = tmux.numbers()?;
+    match numbers.starts_with(&(1..=70).collect::<Vec<u32>>()) && numbers.ends_with(&[109, 110]) {
+        true => Ok(()),
+        false => Err(format!("{numbers:?}")),
+    }
+}
+
 fn lines_that_are_wrapped(host: &Host) -> Outcome {
     let tmux = Tmux::start(
         host,
@@ -137,26 +75,37 @@ fn lines_that_are_wrapped(host: &Host) -> Outcome {
     tmux.has_all(1, 400)
 }
 
-/// The last 10,000 of them at least. Where lines are missing a line says how many; a terminal that is slow lacks lines
-/// at more than one place.
+/// The last 10,000 of them at least, below a line that says how many are missing. A terminal that is slow lacks lines at
+/// more than one place.
 fn more_lines_than_are_kept(host: &Host) -> Outcome {
     let tmux = Tmux::start(host, "$ROVE here seq 1 30000; echo over; sleep 1000")?;
     tmux.wait_for("over")?;
-    let (mut next, mut together, mut marks) = (1, 0, 0);
-    for line in tmux.lines()? {
-        let mark = line
-            .strip_prefix("--- rove: ")
-            .and_then(|rest| rest.strip_suffix(" lines are missing here ---")?.parse::<u32>().ok());
+    let sure = whole_but_for_marks(&tmux.lines()?, 30_000)?;
+    if sure < 10_000 {
+        return Err(format!("{sure} lines below the last mark"));
+    }
+    Ok(())
+}
+
+/// Looks whether all numbers up to this one are there, once and in order, or counted by a mark. Returns how many stand
+/// below the last mark.
+fn whole_but_for_marks(lines: &[String], last: u32) -> Result<u32, String> {
+    let (mut next, mut below) = (1, 0);
+    for line in lines {
+        let mark = line.strip_prefix("--- rove: ").and_then(|rest| {
+            let rest = rest.strip_suffix(" missing here ---")?;
+            rest.split(' ').next()?.parse::<u32>().ok()
+        });
         match (mark, line.parse::<u32>()) {
-            (Some(missing), _) => (next, together, marks) = (next + missing, 0, marks + 1),
-            (None, Ok(number)) if number == next => (next, together) = (next + 1, together + 1),
-            (None, Ok(number)) => return Err(format!("{number} stands for {next}")),
+            (Some(missing), _) => (next, below) = (next + missing, 0),
+            (None, Ok(number)) if number == next => (next, below) = (next + 1, below + 1),
+            (None, Ok(number)) => return Err(format!("{number} where {next} belongs")),
             (None, Err(_)) => {}
         }
     }
-    match next == 30_001 && together >= 10_000 && marks > 0 {
-        true => Ok(()),
-        false => Err(format!("{next} is next, {together} stand together, {marks} marks")),
+    match next == last + 1 {
+        true => Ok(below),
+        false => Err(format!("{} is the last", next - 1)),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct HostConfig {
     pub(super) clipboard: Option<bool>,
     /// Whether window titles begin with `[rove]`.
     pub(super) title_prefix: Option<bool>,
+    /// Whether the terminal's history is erased when a program erases the one on the host.
+    pub(super) clear_history: Option<bool>,
     /// Whether to ask about copying a server to a host without one.
     pub(super) install: Option<bool>,
     /// Whether closing the window leaves a session that can go on.
@@ -155,6 +157,7 @@ impl HostConfig {
             "native" => first(&mut self.native, yes_or_no()?),
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
+            "clearhistory" => first(&mut self.clear_history, yes_or_no()?),
             "install" => first(&mut self.install, yes_or_no()?),
             "way" => {
                 let known = WayWord::from_str(word, true).map(WaySetting::from);
@@ -182,6 +185,7 @@ impl HostConfig {
             udp_port,
             clipboard,
             title_prefix,
+            clear_history,
             install,
             detaches,
             way,
@@ -195,6 +199,7 @@ impl HostConfig {
         self.udp_port = self.udp_port.or(*udp_port);
         self.clipboard = self.clipboard.or(*clipboard);
         self.title_prefix = self.title_prefix.or(*title_prefix);
+        self.clear_history = self.clear_history.or(*clear_history);
         self.install = self.install.or(*install);
         self.way = self.way.or(*way);
         self.detaches = self.detaches.or(*detaches);
@@ -202,7 +207,7 @@ impl HostConfig {
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "Predict",
     "EscapeKey",
     "Obscure",
@@ -211,6 +216,7 @@ const NAMES: [&str; 11] = [
     "UdpPort",
     "Clipboard",
     "TitlePrefix",
+    "ClearHistory",
     "Install",
     "OnClose",
     "Way",
@@ -396,6 +402,7 @@ mod tests {
     fn all_settings() {
         let text = "  # mine\r\n\nPredict always\r\nESCAPEKEY=^x\nMetered = yes\nNative\tno # so\n\
             Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
+            ClearHistory no
             Install no
             OnClose detach
             Obscure never\nway SSH";
@@ -409,6 +416,7 @@ mod tests {
             udp_port: "60001:60010".parse().ok(),
             clipboard: Some(false),
             title_prefix: Some(false),
+            clear_history: Some(false),
             install: Some(false),
             detaches: Some(true),
             way: Some(WaySetting::Ssh),

@@ -117,6 +117,7 @@ fn settings() -> Result<Settings, MoshClientError> {
         obscure: None,
         obscure_slot: None,
         history: LINES_MAX,
+        clear_history: true,
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
         tariff: CostProfile::Flat,

@@ -283,6 +283,7 @@ pub(super) fn settings(
         obscure: session.obscure.map(Obscure::from).or(own.obscure),
         obscure_slot: session.obscure_slot,
         history: session.history.map_or(LINES_MAX, u64::from),
+        clear_history: own.clear_history != Some(false),
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         detaches_on_close: own.detaches == Some(true),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },

@@ -257,8 +257,15 @@ impl<'a> Screen<'a> {
             if self.client.poll_paint(now, self.tty.frame()) {
                 continue;
             }
-            let Some(due) = self.client.lines_due() else { break };
-            clock::sleep(due.since(now)).await;
+            match (self.client.cursor_due(), self.client.lines_due()) {
+                (Some(due), _) => {
+                    if !self.hear(due) {
+                        clock::sleep(due.since(self.clock.now())).await;
+                    }
+                }
+                (None, Some(due)) => clock::sleep(due.since(now)).await,
+                (None, None) => break,
+            }
         }
         self.hear_out();
         self.tty.give_back(&self.client.tty_close());
@@ -267,13 +274,9 @@ impl<'a> Screen<'a> {
     /// Reads the answers that the terminal is still sending, for at most a second. Keys typed meanwhile go
     /// to the session.
     fn hear_out(&mut self) {
-        let mut octets = [0; HEARD_OUT_BYTES];
         while let Some(due) = self.client.answers_due().filter(|_| self.client.wants_keys()) {
-            let wait = due.since(self.clock.now());
-            match self.tty.read_within(wait, &mut octets) {
-                Ok(len @ 1..) => self.client.handle_keys(self.clock.now(), &octets[..len]),
-                // Nothing came, or nothing will.
-                Ok(0) | Err(_) => return,
+            if !self.hear(due) {
+                return;
             }
         }
     }
@@ -282,6 +285,17 @@ impl<'a> Screen<'a> {
     fn round_trip(&self) -> Option<Duration> {
         let rtt = self.client.endpoint().rtt();
         (rtt.samples() > 0).then(|| rtt.srtt())
+    }
+
+    /// Waits for what the terminal sends. Whether anything came, or will.
+    fn hear(&mut self, until: Time) -> bool {
+        let mut octets = [0; HEARD_OUT_BYTES];
+        let wait = until.since(self.clock.now());
+        match self.tty.read_within(wait, &mut octets) {
+            Ok(len @ 1..) => self.client.handle_keys(self.clock.now(), &octets[..len]),
+            Ok(0) | Err(_) => return false,
+        }
+        true
     }
 
     fn summarize(&self, exit: &Exit) {

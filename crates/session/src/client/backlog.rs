@@ -19,6 +19,8 @@ pub(crate) struct Backlog {
     printed: u64,
     /// The first line of the session that was printed, or would be.
     first: u64,
+    /// How deep the screen is that the server told last.
+    depth: u64,
     /// Up to where lines were erased.
     erased: u64,
     /// The terminal is to forget its history.
@@ -34,11 +36,13 @@ impl Backlog {
         let lines = lines.unwrap_or_else(|| History::starting_at(past.told()));
         let printed = lines.first();
         let erased = past.erased();
-        Self { lines, printed, first: printed, erased, erases: false, missing: 0 }
+        let depth = past.depth();
+        Self { lines, printed, first: printed, depth, erased, erases: false, missing: 0 }
     }
 
     /// Takes what a newer state tells.
     pub(crate) fn take(&mut self, past: &Past) {
+        self.depth = past.depth();
         match past.news() {
             Some(news) => self.add(news),
             None if past.told() > self.lines.end() => self.skip_to(past.told()),
@@ -97,8 +101,32 @@ impl Backlog {
 
     /// The lines that go to the terminal's history next, above a screen of this depth.
     pub(crate) fn due(&self, depth: u64) -> Range<u64> {
-        let end = self.lines.end().min(depth).min(self.printed + PAINT_LINES_MAX);
-        self.printed..end.max(self.printed)
+        let last = self.lines.end().min(depth);
+        let end = last.min(self.printed + PAINT_LINES_MAX);
+        // A line is not cut in two, unless it goes on at the top of the screen or is too long: its second part comes
+        // behind another picture.
+        let mut pool = Pool::new();
+        let goes_on = |end: u64| {
+            let row = end.checked_sub(1).and_then(|at| self.lines.row_at(at, 0, &mut pool));
+            end < depth && row.is_some_and(|row| row.is_wrapped())
+        };
+        let whole = (self.printed + 1..=end).rev().find({
+            let mut goes_on = goes_on;
+            move |end| !goes_on(*end)
+        });
+        let is_held_back = end == last && end < self.printed + PAINT_LINES_MAX;
+        let cut = if is_held_back { self.printed } else { end };
+        self.printed..whole.unwrap_or(cut.max(self.printed))
+    }
+
+    /// How many lines above a screen of this depth have not arrived.
+    pub(crate) fn lacks(&self, depth: u64) -> u64 {
+        depth.saturating_sub(self.printed.max(self.lines.end()))
+    }
+
+    /// Whether anything is to be done for the terminal's history.
+    pub(crate) fn brings(&self, depth: u64) -> bool {
+        self.erases || self.missing > 0 || !self.due(depth).is_empty()
     }
 
     /// Lines up to this position are in the terminal's history.
@@ -114,8 +142,12 @@ impl Backlog {
     /// A resize or the user's hand changed the number of the session's lines in the terminal's history to `now`. Lines
     /// that wait belong before those that went there.
     pub(crate) fn moved(&mut self, now: u64) {
-        if now < self.printed() || self.lines.end() <= self.printed {
+        if now < self.printed() {
             self.printed = self.first + now;
+        } else if self.lines.end().min(self.depth) <= self.printed {
+            // What left is the top of the screen, which may have been printed before.
+            let at = self.printed.min(self.depth);
+            self.printed = self.printed.max(at + (now - self.printed()));
         }
     }
 
@@ -164,6 +196,7 @@ mod tests {
             lines: lines(0..100),
             printed: 0,
             first: 0,
+            depth: 0,
             erased: 0,
             erases: false,
             missing: 0,

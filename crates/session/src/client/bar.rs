@@ -49,6 +49,8 @@ pub struct StatusBar {
     contact: Contact,
     /// How many typed octets the server has not acknowledged.
     waiting: u64,
+    /// Since when the command has ended, and how many of its lines have not arrived; `None`: none, or it goes on.
+    drains: Option<(Time, u64)>,
     /// Shown once the server was heard.
     warning: Option<String>,
 }
@@ -94,6 +96,7 @@ impl StatusBar {
             awaits: Some(now),
             contact: Contact::NoneBy(now + FIRST_CONTACT_QUIET),
             waiting: 0,
+            drains: None,
             warning: None,
         }
     }
@@ -161,6 +164,12 @@ impl StatusBar {
         self.waiting = if Commands::of(self.name) == Commands::Rove { octets } else { 0 };
     }
 
+    /// The command has ended, and this number of its lines has not arrived.
+    pub fn drains(&mut self, now: Time, lines: u64) {
+        let since = self.drains.map_or(now, |(since, _)| since);
+        self.drains = (lines > 0).then_some((since, lines));
+    }
+
     /// Shows a message in place of the one before. A message that stays forever is never replaced by
     /// one that does not.
     pub fn say(&mut self, text: impl Into<String>, stays: Lifetime) {
@@ -208,15 +217,16 @@ impl StatusBar {
     pub fn text(&self, now: Time) -> Option<String> {
         let message = self.message_at(now);
         let silence = self.silence_at(now);
-        let said = match (message, silence) {
+        let drains = self.drains_at(now);
+        let said = match (message.map(|it| &it.text).or(drains.as_ref()), silence) {
             (None, None) => return None,
             (None, Some((what, age))) => {
                 format!("Last {what} {} ago{}.", spell(age, Unit::Long), self.keys())
             }
-            (Some(message), None) => message.text.clone(),
-            (Some(message), Some((what, age))) => {
+            (Some(text), None) => text.clone(),
+            (Some(text), Some((what, age))) => {
                 let age = spell(age, Unit::Short);
-                format!("{} ({age} without {what}{}.)", message.text, self.keys())
+                format!("{text} ({age} without {what}{}.)", self.keys())
             }
         };
         // The commands themselves say how to quit.
@@ -252,7 +262,17 @@ impl StatusBar {
         let refresh = self
             .silence_at(now)
             .map(|(_, age)| now + (counted(age) + step(age)).saturating_sub(age));
-        expires.into_iter().chain(speaks).chain(refresh).filter(|&time| time > now).min()
+        let drains = self.drains.map(|(since, _)| since + DRAINS_QUIET);
+        let others = speaks.chain(refresh).chain(drains);
+        expires.into_iter().chain(others).filter(|&time| time > now).min()
+    }
+
+    /// The words about lines that have not arrived.
+    fn drains_at(&self, now: Time) -> Option<String> {
+        let (since, lines) = self.drains?;
+        let are = if lines == 1 { "line is" } else { "lines are" };
+        let said = format!("the command has ended; {lines} {are} still to come");
+        (now >= since + DRAINS_QUIET).then_some(said)
     }
 
     fn message_at(&self, now: Time) -> Option<&Message> {
@@ -278,6 +298,9 @@ impl StatusBar {
         }
     }
 }
+
+/// How long lines of a command that has ended may be on their way before anything is said of them.
+const DRAINS_QUIET: Duration = Duration::from_secs(1);
 
 /// Ages are compared with `>`, so they first count this much later.
 const TICK: Duration = Duration::from_micros(1);
@@ -322,6 +345,20 @@ mod tests {
 
     fn notice() -> StatusBar {
         StatusBar::new(Time::ZERO, "rove", Escape::Default)
+    }
+
+    #[test]
+    fn lines_that_are_still_to_come() {
+        let mut bar = notice();
+        bar.awaits(None);
+        bar.drains(secs(5.0), 7300);
+        assert_eq!(bar.text(secs(5.9)), None);
+        assert_eq!(bar.next_change(secs(5.0)), Some(secs(6.0)));
+        bar.drains(secs(6.0), 1);
+        let said = "rove: the command has ended; 1 line is still to come [To quit: Ctrl-^ .]";
+        assert_eq!(bar.text(secs(6.0)).as_deref(), Some(said));
+        bar.drains(secs(7.0), 0);
+        assert_eq!(bar.text(secs(7.0)), None);
     }
 
     #[test]

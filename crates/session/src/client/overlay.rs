@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 
 use rove_term::probe::DeviceReports;
 use rove_term::screen::{Palette, Titles};
-use rove_term::{Ability, Attrs, Color, Dialect, LineSize, Screen, Size, Style, enter, leave};
+use rove_term::{
+    Ability, Attrs, Color, Dialect, LineSize, Screen, Size, Style, enter, leave, scroll_out,
+};
 
 use crate::client::panel::PANEL_COLS;
 use crate::view::Peer;
@@ -21,6 +23,8 @@ pub enum TtyScreen {
     /// The main one, and the alternate one while the program is on its own. What the user had there
     /// is scrolled up first, into the terminal's history, and so are lines that leave at the top.
     Main,
+    /// The main one as well, from the cursor on: what the user had above it stays until the session needs the room.
+    Inline,
 }
 
 /// The state in which the client finds the terminal.
@@ -37,7 +41,7 @@ impl TtyScreen {
     pub fn of(peer: Peer) -> Self {
         match peer {
             Peer::Stock => Self::Alternate,
-            Peer::Rove => Self::Main,
+            Peer::Rove => Self::Inline,
         }
     }
 
@@ -46,7 +50,7 @@ impl TtyScreen {
         match self {
             // We are in it already: a program must not lead the user out of it.
             Self::Alternate => tty.without(Ability::Alternate),
-            Self::Main => tty,
+            Self::Main | Self::Inline => tty,
         }
     }
 
@@ -56,11 +60,8 @@ impl TtyScreen {
         let mut out = Vec::new();
         if self.switches(tty) {
             out.extend_from_slice(b"\x1b[?1049h");
-        } else if found == Found::Theirs {
-            // Wherever the cursor is: its line and all above it leave the screen, and nothing below
-            // was worth keeping.
-            out.push(b'\r');
-            out.extend(core::iter::repeat_n(b'\n', size.rows.into()));
+        } else if (self, found) == (Self::Main, Found::Theirs) {
+            scroll_away(size, &mut out);
         }
         if found == Found::Theirs {
             enter(&self.narrow(*tty), &mut out);
@@ -71,7 +72,7 @@ impl TtyScreen {
 
     /// Appends what sends lines at the screen's top back to the terminal's history, as the beginning of the
     /// repaint that follows: a terminal that can be held is held from here on.
-    pub(crate) fn give_back_lines(self, lines: u16, size: Size, tty: &Dialect, out: &mut Vec<u8>) {
+    pub(crate) fn give_back_lines(self, lines: u16, tty: &Dialect, out: &mut Vec<u8>) {
         if lines == 0 || self.switches(tty) {
             return;
         }
@@ -81,17 +82,17 @@ impl TtyScreen {
         if tty.can(Ability::Alternate) {
             out.extend_from_slice(b"\x1b[?1049l");
         }
-        out.extend_from_slice(format!("\x1b[m\x1b[r\x1b[{};1H", size.rows).as_bytes());
-        out.extend(core::iter::repeat_n(b'\n', lines.into()));
+        out.extend_from_slice(b"\x1b[m\x1b[r");
+        scroll_out(lines.into(), out);
     }
 
     /// What to write after the last paint: all that a paint may have switched on is off then, and these colours
-    /// are as they were.
+    /// are as they were. The cursor goes to the line below the first `used` rows; `None` if it was never moved.
     pub(crate) fn close(
         self,
         shown: Option<&Screen>,
         colors: &Palette,
-        size: Size,
+        used: Option<u16>,
         tty: &Dialect,
     ) -> Vec<u8> {
         let mut out = Vec::new();
@@ -101,19 +102,25 @@ impl TtyScreen {
             out.extend_from_slice(b"\x1b[?1049l");
             return out;
         }
-        // The prompt that follows goes below the picture.
-        let used = shown.map_or(size.rows, |screen| screen.primary_rows_used().min(size.rows));
         let below = match used {
-            0 => "\x1b[H".to_owned(),
-            last => format!("\x1b[{last};1H\r\n"),
+            None => String::new(),
+            Some(0) => "\x1b[H".to_owned(),
+            Some(last) => format!("\x1b[{last};1H\r\n"),
         };
         out.extend_from_slice(below.as_bytes());
         out
     }
 
-    fn switches(self, tty: &Dialect) -> bool {
+    pub(crate) fn switches(self, tty: &Dialect) -> bool {
         self == Self::Alternate && tty.can(Ability::Alternate)
     }
+}
+
+/// Appends what scrolls away all of a terminal that the user had: wherever the cursor is, its line and all above it
+/// leave the screen, and nothing below was worth keeping.
+pub(crate) fn scroll_away(size: Size, out: &mut Vec<u8>) {
+    out.push(b'\r');
+    out.extend(core::iter::repeat_n(b'\n', size.rows.into()));
 }
 
 /// Appends what makes the terminal tell of changes that it said it can tell of.
@@ -132,7 +139,7 @@ pub(crate) fn restore(told: &DeviceReports, window: TtyScreen, out: &mut Vec<u8>
         out.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
     }
     // Each screen has flags of its own, and the alternate one's go with it.
-    if let (Some(flags @ 1..), TtyScreen::Main) = (told.keyboard(), window) {
+    if let Some(flags @ 1..) = told.keyboard().filter(|_| window != TtyScreen::Alternate) {
         out.extend_from_slice(format!("\x1b[={flags};1u").as_bytes());
     }
 }
@@ -192,11 +199,11 @@ fn bar_style() -> Style {
     Style { fg: Color::indexed(7), bg: Color::indexed(4), attrs: Attrs::BOLD, ..Style::default() }
 }
 
-/// Lays the bar over the top row. A cursor in that row is hidden.
-pub(crate) fn bar(screen: &mut Screen, text: &str) {
-    screen.fill_row(0, bar_style());
-    screen.put(0, 0, text, bar_style());
-    if screen.cursor().row == 0 {
+/// Lays the bar over this row. A cursor in that row is hidden.
+pub(crate) fn bar(screen: &mut Screen, row: u16, text: &str) {
+    screen.fill_row(row, bar_style());
+    screen.put(row, 0, text, bar_style());
+    if screen.cursor().row == row {
         screen.modes_mut().cursor_visible = false;
     }
 }
@@ -250,9 +257,9 @@ mod tests {
         for (term, held) in [("xterm-256color", true), ("vt100", false)] {
             let tty = Dialect::tty(term, "");
             let mut out = Vec::new();
-            TtyScreen::Main.give_back_lines(0, Size::DEFAULT, &tty, &mut out);
+            TtyScreen::Main.give_back_lines(0, &tty, &mut out);
             assert_eq!(out, b"");
-            TtyScreen::Main.give_back_lines(3, Size::DEFAULT, &tty, &mut out);
+            TtyScreen::Main.give_back_lines(3, &tty, &mut out);
             assert_eq!(out.starts_with(b"\x1b[?2026h"), held);
             rove_term::repaint(&Screen::new(Size::DEFAULT), &tty, &mut out);
             assert_eq!(out.ends_with(b"\x1b[?2026l"), held);

@@ -11,9 +11,10 @@ use core::time::Duration;
 use rove_ssp::{StateNum, Time};
 use rove_term::probe::DeviceReports;
 use rove_term::screen::{Buffer, Palette};
-use rove_term::{Ability, Dialect, Screen, Size, feed, frame, repaint};
+use rove_term::{Ability, Dialect, Mouse, Screen, Size, feed, frame, repaint_below, scroll_out};
 
 use crate::client::backlog::Backlog;
+use crate::client::inline::{self, Question, Unknown};
 use crate::client::notify::NotificationLimit;
 use crate::client::overlay::{self, Corner, Found, TtyScreen};
 use crate::client::scrollback::TtyScrollback;
@@ -42,6 +43,13 @@ pub(crate) struct Source {
 /// Between two paints that bring missed lines: a terminal that can be held shows none of them, and another shows all.
 const LINES_PAUSE: Duration = Duration::from_millis(1);
 const LINES_PAUSE_UNHELD: Duration = Duration::from_millis(100);
+
+/// Whether a paint brings lines that are missing to the terminal's history.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lines {
+    Come,
+    Wait,
+}
 
 /// Who decides on the size of the screen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,13 +82,21 @@ pub(crate) struct Painter {
     corner: Corner,
     /// What stands on it; `None` when that is not known.
     shown: Option<Screen>,
+    /// The session's picture on it, before it was moved below what is the user's.
+    plain: Option<Screen>,
     /// That without the bar and the panel, while there is one of them.
     covered: Option<Screen>,
     /// Colours of it that were ever changed.
     colors: Palette,
     scrollback: TtyScrollback,
+    /// Where the picture is, if that is to be learnt.
+    question: Question,
+    /// The next picture leaves none of the rows above it.
+    takes_all: bool,
     /// The lines above the screen, if the server tells of them.
     backlog: Option<Backlog>,
+    /// The terminal's history stays when a program erases the one on the host.
+    keeps_history: bool,
     /// The user asked for their own shell.
     is_suspended: bool,
     /// The state that told of them last.
@@ -104,6 +120,10 @@ impl Painter {
         size: Size,
         title_prefix: String,
     ) -> Self {
+        let mut question = Question::default();
+        if window == TtyScreen::Inline {
+            question.start();
+        }
         Self {
             window,
             title_prefix,
@@ -111,10 +131,14 @@ impl Painter {
             size,
             corner: Corner::default(),
             shown: None,
+            plain: None,
             covered: None,
             colors: Palette::default(),
             scrollback: TtyScrollback::default(),
+            question,
+            takes_all: false,
             backlog: None,
+            keeps_history: false,
             is_suspended: false,
             told: None,
             more_at: None,
@@ -144,6 +168,16 @@ impl Painter {
             return false;
         }
         let mut wanted = picture();
+        // Until the server's screen has the window's size, too, it is not known which lines stand above it.
+        let is_settled = wanted.size() == self.size || source.sharing == Sharing::WithOthers;
+        let may_come = is_settled || source.leaves;
+        if !may_come {
+            self.more_at = None;
+        }
+        let lines = match may_come {
+            true if self.more_at.is_none_or(|time| time <= now) => Lines::Come,
+            _ => Lines::Wait,
+        };
         overlay::prefix_title(&mut wanted, &self.title_prefix);
         match source.sharing {
             Sharing::Alone => overlay::cut(&mut wanted, self.size),
@@ -152,6 +186,15 @@ impl Painter {
         wanted.bound_links(LINK_OCTETS_MAX);
         let tty = self.dialect();
         let announced = self.notifications.admit(now, &mut wanted);
+        if source.depth.is_some() {
+            // Nothing of it scrolls off by itself.
+            self.covered = None;
+        }
+        let leave = self.leaving(lines, &wanted, &source, &tty);
+        self.leave(leave, &tty, out);
+        let above = self.scrollback.theirs();
+        self.plain = (above > 0).then(|| wanted.clone());
+        wanted = wanted.lowered(above);
         if source.depth.is_none() {
             self.uncover(&wanted, &tty, out);
             if source.bar.is_some() || source.panel.is_some() {
@@ -162,7 +205,7 @@ impl Painter {
             overlay::panel(&mut wanted, lines);
         }
         if let Some(text) = &source.bar {
-            overlay::bar(&mut wanted, text);
+            overlay::bar(&mut wanted, above, text);
         }
         match (&self.shown, source.depth) {
             (Some(_), Some(_)) => {}
@@ -171,8 +214,7 @@ impl Painter {
                 frame(shown, &wanted, &tty, out);
             }
             (None, _) => {
-                self.window.give_back_lines(self.scrollback.take_theirs(), self.size, &tty, out);
-                repaint(&wanted, &tty, out);
+                repaint_below(&wanted, above, &tty, out);
                 // A repaint announces no events, and gives no colours back.
                 let mut before = wanted.clone();
                 before.set_announced(&announced);
@@ -182,7 +224,7 @@ impl Painter {
             }
         }
         if let Some(depth) = source.depth {
-            self.paint_below(now, depth, &wanted, &tty, out);
+            self.paint_below(now, lines, depth, &wanted, &tty, out);
         }
         let colors_changed = self.colors.add(wanted.palette());
         self.shown = Some(wanted);
@@ -190,10 +232,98 @@ impl Painter {
         colors_changed
     }
 
+    /// How many of the user's rows above the picture must leave: it needs their room, or lines of the session are to
+    /// come between.
+    fn leaving(&mut self, lines: Lines, wanted: &Screen, source: &Source, tty: &Dialect) -> u16 {
+        let theirs = self.scrollback.theirs();
+        let keeps = self.window == TtyScreen::Inline && !core::mem::take(&mut self.takes_all);
+        if theirs == 0 || !keeps || self.window.switches(tty) {
+            return theirs;
+        }
+        let is_primary = wanted.buffer() == Buffer::Primary;
+        let brings = |backlog: &Backlog| {
+            source.depth.is_some_and(|depth| backlog.brings(depth))
+                && is_primary
+                && lines == Lines::Come
+        };
+        // A terminal tells places of the mouse on its whole screen, and one that has no other screen shows a program's there.
+        let points = is_primary && wanted.modes().mouse != Mouse::Off;
+        let covers = !is_primary && !tty.can(Ability::Alternate);
+        if points || covers || self.backlog.as_ref().is_some_and(brings) {
+            return theirs;
+        }
+        let panel = source.panel.as_ref().map_or(0, |lines| lines.len() as u16);
+        let needed = wanted.primary_rows_needed().max(panel.min(self.size.rows));
+        (needed + theirs).saturating_sub(self.size.rows)
+    }
+
+    /// Sends as many of the user's rows to the terminal's history.
+    fn leave(&mut self, rows: u16, tty: &Dialect, out: &mut Vec<u8>) {
+        if rows == 0 {
+            return;
+        }
+        let above = self.scrollback.theirs();
+        self.scrollback.set_theirs(above - rows);
+        match &mut self.shown {
+            Some(shown) if shown.buffer() == Buffer::Primary => {
+                scroll_out(rows.into(), out);
+                let raised = |screen: &Screen| match &self.plain {
+                    Some(plain) => screen.raised_in(rows, plain, above),
+                    None => screen.raised(rows),
+                };
+                *shown = raised(shown);
+                shown.set_cursor(self.size.rows - 1, 0);
+                self.covered = self.covered.take().map(|covered| raised(&covered));
+            }
+            // The alternate screen is left for that.
+            _ => {
+                self.window.give_back_lines(rows, tty, out);
+                self.shown = None;
+            }
+        }
+    }
+
+    /// Whether to ask the terminal where its cursor is, which must be known before the next picture. Asked once.
+    pub(crate) fn asks(&mut self) -> bool {
+        self.question.asks()
+    }
+
+    /// The cursor is there, row and column from 0; `None` if the terminal does not tell. Appends what makes room.
+    pub(crate) fn locate(
+        &mut self,
+        cursor: Option<(u16, u16)>,
+        told: &DeviceReports,
+        out: &mut Vec<u8>,
+    ) {
+        match (self.question.take(), cursor) {
+            (None, _) => {}
+            (Some(Unknown::Start), Some((row, col))) => {
+                let mut row = if col > 0 { row + 1 } else { row };
+                if row >= self.size.rows {
+                    out.extend_from_slice(b"\r\n");
+                    row = self.size.rows - 1;
+                }
+                self.scrollback.set_theirs(row);
+                self.forget();
+            }
+            (Some(Unknown::Start), None) => {
+                overlay::scroll_away(self.size, out);
+                self.forget();
+            }
+            (Some(Unknown::Resized { shown }), Some((row, _))) => {
+                let above = self.scrollback.theirs();
+                let top = inline::top(&shown, above, self.size, row, told.wraps_anew());
+                self.rearranged(|scrollback| scrollback.moved_to(top));
+            }
+            (Some(Unknown::Resized { shown }), None) => self.guess(shown.size(), used(&shown)),
+        }
+    }
+
     /// Brings lines that are missing to the terminal's history, and the picture below them.
     fn paint_below(
         &mut self,
         now: Time,
+        lines: Lines,
         depth: u64,
         wanted: &Screen,
         tty: &Dialect,
@@ -210,10 +340,10 @@ impl Painter {
             feed(shown, backlog.lines(), 0..0, wanted, tty, out);
             shown = wanted;
         }
-        if backlog.take_erases() {
+        if backlog.take_erases() && !self.keeps_history {
             out.extend_from_slice(b"\x1b[3J");
         }
-        let waits = self.more_at.is_some_and(|time| time > now);
+        let waits = lines == Lines::Wait;
         let due = if waits { 0..0 } else { backlog.due(depth) };
         if !waits && let Some(gap) = backlog.take_gap(wanted.size()) {
             feed(shown, &gap, gap.first()..gap.end(), wanted, tty, out);
@@ -241,6 +371,16 @@ impl Painter {
         }
     }
 
+    /// The terminal's history stays when a program erases the one on the host.
+    pub(crate) fn keep_history(&mut self) {
+        self.keeps_history = true;
+    }
+
+    /// How many lines above a screen of this depth have not arrived.
+    pub(crate) fn missing(&self, depth: u64) -> u64 {
+        self.backlog.as_ref().map_or(0, |backlog| backlog.lacks(depth))
+    }
+
     /// Whether lines are missing above a screen of this depth that are here already.
     pub(crate) fn is_behind(&self, depth: u64) -> bool {
         self.backlog.as_ref().is_some_and(|backlog| !backlog.due(depth).is_empty())
@@ -259,21 +399,44 @@ impl Painter {
     /// The window has a new size, or had one for a moment.
     pub(crate) fn resized(&mut self, size: Size) {
         // Terminals rearrange what they show when they are resized, each in its own way.
-        if let Some(shown) = self.shown.take() {
-            self.used = shown.primary_rows_used().max(shown.cursor().row + 1);
+        let old = core::mem::replace(&mut self.size, size);
+        self.covered = None;
+        match self.shown.take() {
+            Some(shown)
+                if self.window == TtyScreen::Inline && shown.buffer() == Buffer::Primary =>
+            {
+                self.used = used(&shown);
+                self.question.resized(shown);
+            }
+            shown => {
+                self.used = shown.as_ref().map_or(self.used, used);
+                if !self.question.ask_again() {
+                    self.guess(old, self.used);
+                }
+            }
         }
-        if let Some(backlog) = &self.backlog {
-            self.scrollback.set_ours(backlog.printed());
-        }
-        self.scrollback.resized(self.size, size, self.used);
-        if let Some(backlog) = &mut self.backlog {
-            backlog.moved(self.scrollback.ours());
-        }
-        if size == self.size {
+        if size == old {
             // There and back again, with one signal for both: no answer of the server will come.
             self.repaint_once();
         }
-        self.size = size;
+    }
+
+    /// The terminal does not tell what it did with `used` rows of a window of this size.
+    fn guess(&mut self, old: Size, used: u16) {
+        let size = self.size;
+        self.used = self.rearranged(|scrollback| scrollback.resized(old, size, used));
+    }
+
+    /// The terminal has taken lines to its history, or back from there.
+    fn rearranged<T>(&mut self, how: impl FnOnce(&mut TtyScrollback) -> T) -> T {
+        if let Some(backlog) = &self.backlog {
+            self.scrollback.set_ours(backlog.printed());
+        }
+        let result = how(&mut self.scrollback);
+        if let Some(backlog) = &mut self.backlog {
+            backlog.moved(self.scrollback.ours());
+        }
+        result
     }
 
     /// The terminal understands this. What it did with earlier paint is not known if that is news.
@@ -291,15 +454,29 @@ impl Painter {
 
     /// The terminal shows something else now, and whose lines are above it is not known.
     pub(crate) fn resumed(&mut self) {
-        self.scrollback = TtyScrollback::default();
         let was_given_back = core::mem::take(&mut self.is_suspended);
+        let above = self.scrollback.theirs();
+        if self.window != TtyScreen::Inline || was_given_back {
+            self.scrollback = TtyScrollback::default();
+        }
+        match was_given_back {
+            true if self.window == TtyScreen::Inline => self.question.start(),
+            true => {}
+            // Where others have written is not known either.
+            false => self.takes_all = !self.question.is_start(),
+        }
         // The picture went to the terminal's history, but for the last line, which is likely to go on.
         if let (true, Some(shown), Some(backlog)) = (was_given_back, &self.shown, &mut self.backlog)
         {
-            let used = u64::from(shown.primary_rows_used());
+            let used = u64::from(shown.primary_rows_used().saturating_sub(above));
             backlog.moved(backlog.printed() + used.saturating_sub(1));
         }
         self.forget();
+    }
+
+    /// Nothing is painted now, since the picture's place is to be learnt.
+    pub(crate) fn hold(&mut self, now: Time) {
+        self.painted_at = now;
     }
 
     /// Forgets what the terminal shows: the next paint replaces all of it.
@@ -316,6 +493,11 @@ impl Painter {
     /// The last picture; `None` before that, or when the terminal may show something else.
     pub(crate) fn shown(&self) -> Option<&Screen> {
         self.shown.as_ref()
+    }
+
+    /// How many rows at the top of the terminal are none of the session's.
+    pub(crate) fn rows_above(&self) -> u16 {
+        if self.window.switches(&self.tty) { 0 } else { self.scrollback.theirs() }
     }
 
     /// The window's size.
@@ -355,11 +537,33 @@ impl Painter {
         self.window.open(Found::Ours, self.size, &self.tty)
     }
 
-    /// What to write to give the terminal back as it was, when it shows this, or nobody knows what: all that was
-    /// switched on is off then.
-    pub(crate) fn close(&self, shown: Option<&Screen>, reports: &DeviceReports) -> Vec<u8> {
-        let mut out = self.window.close(shown, &self.colors, self.size, &self.tty);
+    /// What to write to give the terminal back as it was: all that was switched on is off then, and the prompt that
+    /// follows goes below the picture.
+    pub(crate) fn close(&self, reports: &DeviceReports) -> Vec<u8> {
+        let rows = self.size.rows;
+        let used = match &self.shown {
+            Some(shown) => shown.primary_rows_used().max(self.scrollback.theirs()).min(rows),
+            None if self.question.is_start() => return self.close_below(None, reports),
+            None => rows,
+        };
+        self.close_below(Some(used), reports)
+    }
+
+    /// The same when nobody knows what it shows.
+    pub(crate) fn abandon(&self, reports: &DeviceReports) -> Vec<u8> {
+        let mut out = self.window.close(None, &self.colors, Some(self.size.rows), &self.tty);
         overlay::restore(reports, self.window, &mut out);
         out
     }
+
+    fn close_below(&self, used: Option<u16>, reports: &DeviceReports) -> Vec<u8> {
+        let mut out = self.window.close(self.shown.as_ref(), &self.colors, used, &self.tty);
+        overlay::restore(reports, self.window, &mut out);
+        out
+    }
+}
+
+/// Rows in use of a picture that a terminal shows.
+fn used(shown: &Screen) -> u16 {
+    shown.primary_rows_used().max(shown.cursor().row + 1)
 }

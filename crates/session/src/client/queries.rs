@@ -12,6 +12,9 @@ use rove_term::probe::{DeviceReports, Listener};
 /// trip. What comes later is still taken for an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
 
+/// How long a picture waits for the place of the cursor.
+const CURSOR_WAIT: Duration = Duration::from_millis(100);
+
 /// How long a lone escape may be the beginning of an answer: no longer than a person notices.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 
@@ -31,12 +34,22 @@ pub(crate) struct TerminalQueries {
     listener: Listener,
     /// When the last question was asked.
     asked: Option<Time>,
+    /// When it was asked where the cursor is.
+    cursor_asked: Option<Time>,
+    /// A picture waits for the answer.
+    awaits_cursor: bool,
     held_since: Time,
 }
 
 impl TerminalQueries {
     pub(crate) fn new(tty: &Dialect) -> Self {
-        Self { listener: Listener::new(tty), asked: None, held_since: Time::ZERO }
+        Self {
+            listener: Listener::new(tty),
+            asked: None,
+            cursor_asked: None,
+            awaits_cursor: false,
+            held_since: Time::ZERO,
+        }
     }
 
     /// Appends questions that are not asked yet.
@@ -46,6 +59,24 @@ impl TerminalQueries {
         if out.len() > before {
             self.asked = Some(now);
         }
+    }
+
+    /// Appends the question where the cursor is.
+    pub(crate) fn ask_cursor(&mut self, now: Time, out: &mut Vec<u8>) {
+        self.listener.ask_cursor(out);
+        self.cursor_asked = Some(now);
+        self.awaits_cursor = true;
+    }
+
+    /// Until when the answer to that may come; `None` once it has, or will not.
+    pub(crate) fn cursor_due(&self) -> Option<Time> {
+        let awaits = self.awaits_cursor && self.listener.is_expecting_cursor();
+        Some(self.cursor_asked.filter(|_| awaits)? + CURSOR_WAIT)
+    }
+
+    /// Where the cursor is, row and column from 0, if that was answered. Asked once.
+    pub(crate) fn take_cursor(&mut self) -> Option<(u16, u16)> {
+        self.listener.take_cursor()
     }
 
     /// Takes what came from the terminal, and returns what of it was typed.
@@ -65,6 +96,12 @@ impl TerminalQueries {
         if self.answers_due().is_some_and(|time| time <= now) {
             self.listener.give_up();
         }
+        if self.cursor_due().is_some_and(|time| time <= now) {
+            self.awaits_cursor = false;
+        }
+        if self.cursor_late().is_some_and(|time| time <= now) {
+            self.listener.give_up_cursor();
+        }
         if self.late_due().is_some_and(|time| time <= now) {
             self.listener.forget();
         }
@@ -73,7 +110,9 @@ impl TerminalQueries {
 
     /// When [`tick`](Self::tick) has something to do.
     pub(crate) fn due(&self) -> Option<Time> {
-        [self.rest_due(), self.answers_due(), self.late_due()].into_iter().flatten().min()
+        let cursor = self.cursor_due().or(self.cursor_late());
+        let answers = [self.answers_due(), cursor, self.late_due()];
+        answers.into_iter().chain([self.rest_due()]).flatten().min()
     }
 
     /// All that the terminal has said.
@@ -89,6 +128,7 @@ impl TerminalQueries {
     fn rest_due(&self) -> Option<Time> {
         let wait = match self.listener.held() {
             0 => return None,
+            _ if self.listener.holds_key() => ESCAPE_WAIT,
             1..=KEY_OCTETS => ESCAPE_WAIT,
             _ => REST_WAIT,
         };
@@ -100,7 +140,13 @@ impl TerminalQueries {
         Some(self.asked.filter(|_| self.listener.is_expecting())? + ANSWER_WAIT)
     }
 
+    /// Until when a part of an answer may come that no picture waits for.
+    fn cursor_late(&self) -> Option<Time> {
+        Some(self.cursor_asked.filter(|_| self.listener.is_expecting_cursor())? + ANSWER_WAIT)
+    }
+
     fn late_due(&self) -> Option<Time> {
-        Some(self.asked.filter(|_| self.listener.is_owed())? + ANSWER_WAIT + LATE_WAIT)
+        let asked = self.asked.max(self.cursor_asked);
+        Some(asked.filter(|_| self.listener.is_owed())? + ANSWER_WAIT + LATE_WAIT)
     }
 }

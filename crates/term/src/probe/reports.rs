@@ -10,6 +10,8 @@ pub struct DeviceReports {
     around: TerminalProperties,
     /// XTVERSION, or what DA2 means.
     name: Option<Name>,
+    /// Whether it wraps its lines anew in a window of another width.
+    wraps: Option<bool>,
     /// DA1 came: it answers at all.
     answers: bool,
     synchronized: Option<bool>,
@@ -131,6 +133,11 @@ impl DeviceReports {
         self.shape
     }
 
+    /// Whether it wraps its lines anew when its window has another width; `None` if that is not known.
+    pub fn wraps_anew(&self) -> Option<bool> {
+        self.wraps
+    }
+
     /// Whether it tells when its colour scheme changes.
     pub fn reports_scheme(&self) -> bool {
         self.scheme_reports
@@ -146,7 +153,11 @@ impl DeviceReports {
             Answer::Primary => self.answers = true,
             Answer::Secondary(VTE_KIND, VTE_MODERN..=VTE_VERSION_MAX) => self.name("VTE("),
             Answer::Secondary(..) => {}
-            Answer::Version(text) => self.name(text),
+            Answer::Version(text) => {
+                self.name(text);
+                let is_xterm = text.starts_with("XTerm(");
+                self.wraps = if is_xterm { Some(false) } else { self.name.map(|_known| true) };
+            }
             // 1 set, 2 reset, 3 always set; 0 is unknown and 4 never to be set (DECRPM).
             Answer::Mode(SYNCHRONIZED, state) => {
                 self.synchronized = Some(matches!(state, 1..=3));

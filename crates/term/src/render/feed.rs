@@ -65,7 +65,7 @@ pub fn feed(
     if shown.size() == new.size() {
         frame.update();
     } else {
-        frame.redraw();
+        frame.redraw(0);
     }
     bracket.close(out);
 }
@@ -94,8 +94,8 @@ fn over(screen: &Screen, rows: &[Arc<Row>]) -> Screen {
 
 /// Makes the screen blank, in place, for another.
 fn erase(screen: &mut Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H");
-    erase_in_place(new, dialect, out);
+    out.extend_from_slice(b"\x1b[r\x1b[0m");
+    erase_in_place(new, 0, dialect, out);
     let (rows, cols) = (screen.grid.rows(), screen.grid.cols());
     screen.grid = Arc::new(Grid::blank(rows, cols, &mut screen.state.next_line));
     screen.set_cursor(0, 0);
@@ -108,10 +108,16 @@ fn draw(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     frame.painter.set_pen(Pen::PLAIN);
 }
 
-/// Feeds the top rows to the history, however many rows the terminal has by now.
-fn leave_at_top(screen: &mut Screen, count: usize, out: &mut Vec<u8>) {
+/// Appends what sends the rows at the top of a terminal to its history, between two frames: as many rows, however many
+/// it has by now.
+pub fn scroll_out(count: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\x1b[9999;1H");
     out.extend(core::iter::repeat_n(b'\n', count));
+}
+
+/// Feeds the top rows to the history.
+fn leave_at_top(screen: &mut Screen, count: usize, out: &mut Vec<u8>) {
+    scroll_out(count, out);
     let rows = screen.grid.rows();
     let grid = Arc::make_mut(&mut screen.grid);
     if grid.row(rows - 1).is_wrapped() {

@@ -1,6 +1,8 @@
 //! One frame: what leads from a picture to the next, in the order in which a reader takes it: events and state, then the
 //! grids, then modes and the cursor. `paint.rs` draws the rows.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -38,7 +40,7 @@ pub fn frame(old: &Screen, new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     if old.size() == new.size() {
         frame.update();
     } else {
-        frame.redraw();
+        frame.redraw(0);
     }
     bracket.close(out);
 }
@@ -58,6 +60,12 @@ pub(super) enum Scrolling {
 ///
 /// For a tty: a stock peer would not understand all of it, and needs none.
 pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+    repaint_below(new, 0, dialect, out);
+}
+
+/// The same, but for the first `above` rows, which stay as they are: `new` is blank there
+/// (see [`Screen::lowered`]).
+pub fn repaint_below(new: &Screen, above: u16, dialect: &Dialect, out: &mut Vec<u8>) {
     let bracket = Bracket::open(new, dialect, out);
     if dialect.can(Ability::Links) {
         out.extend_from_slice(b"\x1b]8;;\x07");
@@ -66,7 +74,7 @@ pub fn repaint(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
     let wrap: &[u8] = if dialect.can(Ability::SoftWrap) { b"\x1b[?7h" } else { b"\x1b[?7l" };
     out.extend_from_slice(wrap);
     extras::write_state(None, new, dialect, out);
-    Frame::new(new, new, Scrolling::Free, dialect, out).redraw();
+    Frame::new(new, new, Scrolling::Free, dialect, out).redraw(above);
     bracket.close(out);
 }
 
@@ -123,19 +131,21 @@ impl<'a, 'o> Frame<'a, 'o> {
         }
     }
 
-    /// From an unknown picture.
-    pub(super) fn redraw(mut self) {
+    /// From an unknown picture, of which the first `above` rows stay.
+    pub(super) fn redraw(mut self, above: u16) {
         let after = Picture::of(self.new, &self.dialect);
         if self.dialect.can(Ability::Alternate) {
             self.painter.out.extend_from_slice(b"\x1b[?1049l");
         }
-        self.painter.out.extend_from_slice(b"\x1b[r\x1b[0m\x1b[H");
+        self.painter.out.extend_from_slice(b"\x1b[r\x1b[0m");
         match self.dialect.reader() {
-            Reader::StockPeer | Reader::RovePeer => self.painter.out.extend_from_slice(b"\x1b[2J"),
-            Reader::Tty => erase_in_place(self.new, &self.dialect, self.painter.out),
+            Reader::StockPeer | Reader::RovePeer => {
+                self.painter.out.extend_from_slice(b"\x1b[H\x1b[2J");
+            }
+            Reader::Tty => erase_in_place(self.new, above, &self.dialect, self.painter.out),
         }
         self.painter.pen.style = Style::PLAIN;
-        self.painter.cursor = Cursor::HOME;
+        self.painter.cursor = Cursor { row: above.into(), ..Cursor::HOME };
         self.painter.stands_behind(None);
         let blank = Picture { shown: None, hidden: None };
         self.grids(blank, after);
@@ -235,23 +245,29 @@ impl<'a, 'o> Frame<'a, 'o> {
     }
 }
 
-/// Erases a terminal for a picture of these rows, from its first cell on, which the cursor stands at, without a line of it
-/// going to the terminal's history: some terminals scroll what ED 2 erases into it, and tmux also what ED 0 erases from
-/// the first cell on. Where that cell is written next a blank takes its place, since tmux and others take from the line
-/// above an erased one the mark that it goes on; elsewhere EL does. ED 0 takes the rest.
-pub(super) fn erase_in_place(new: &Screen, dialect: &Dialect, out: &mut Vec<u8>) {
+/// Erases a terminal below its first `above` rows for a picture of these rows, and leaves the cursor where that begins. No
+/// line of it goes to the terminal's history: some terminals scroll what ED 2 erases into it, and tmux also what ED 0
+/// erases from the first cell on. Where that cell is written next a blank takes its place, since tmux and others take from
+/// the line above an erased one the mark that it goes on; elsewhere EL does. ED 0 takes the rest.
+pub(super) fn erase_in_place(new: &Screen, above: u16, dialect: &Dialect, out: &mut Vec<u8>) {
     let size = new.size();
+    let first = match above {
+        0 => "\x1b[H".to_owned(),
+        above => format!("\x1b[{}H", above + 1),
+    };
+    out.extend_from_slice(first.as_bytes());
     if dialect.can(Ability::LineSize) {
         // ED 0 leaves the cursor's line as wide as it is.
         out.extend_from_slice(b"\x1b#5");
     }
-    let is_written = size.cols > 1 && new.grid.row(0).cells()[0] != Cell::BLANK;
-    out.extend_from_slice(if is_written { b" \x1b[J\x1b[H" } else { b"\x1b[K\x1b[C\x1b[J\x1b[H" });
+    let is_written = size.cols > 1 && new.grid.row(above.into()).cells()[0] != Cell::BLANK;
+    out.extend_from_slice(if is_written { b" \x1b[J" } else { b"\x1b[K\x1b[C\x1b[J" });
+    out.extend_from_slice(first.as_bytes());
     if dialect.can(Ability::ShellMarks) {
         // Nor does such an ED take marks away.
-        let marks = [marks::NONE].repeat(size.rows.into());
+        let marks = [marks::NONE].repeat((size.rows - above).into());
         out.extend_from_slice(&marks.join(&b'\n'));
-        out.extend_from_slice(b"\x1b[H");
+        out.extend_from_slice(first.as_bytes());
     }
 }
 
