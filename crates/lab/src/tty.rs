@@ -31,14 +31,32 @@ pub struct Tty {
     is_erased: bool,
     answers: Answers,
     rng: Rng,
-    /// The reads by which the client gets the answers; at most one question's at a time.
-    reads: VecDeque<(Time, Vec<u8>)>,
+    /// The reads by which the client gets the answers, and what is typed meanwhile.
+    reads: VecDeque<Read>,
     /// The client has a part of an answer and lacks the rest.
     in_answer: bool,
     questions: u64,
     /// Sizes that the window has had.
     sizes: u64,
     compared: Option<Compared>,
+}
+
+/// What the client can read at once, from this time on.
+#[derive(Debug)]
+struct Read {
+    at: Time,
+    octets: Vec<u8>,
+    holds: Holds,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Holds {
+    /// Not the end of an answer.
+    Part,
+    /// The end, or all of it.
+    End,
+    /// Keys that were typed while the client had only a part of an answer.
+    Keys,
 }
 
 /// The two pictures that were alike at the last comparison.
@@ -123,7 +141,8 @@ impl Tty {
             let length =
                 if whole { rest.len() } else { self.rng.within(1, rest.len() as u64) as usize };
             let (read, left) = rest.split_at(length);
-            self.reads.push_back((at, read.to_vec()));
+            let holds = if left.is_empty() { Holds::End } else { Holds::Part };
+            self.reads.push_back(Read { at, octets: read.to_vec(), holds });
             rest = left;
             at = at + self.rng.span_below(READ_PAUSE);
         }
@@ -131,7 +150,7 @@ impl Tty {
 
     /// When the client can read more of an answer.
     pub fn next_read(&self) -> Option<Time> {
-        self.reads.front().map(|(at, _)| *at)
+        self.reads.front().map(|read| read.at)
     }
 
     /// Whether it has answered anything.
@@ -141,18 +160,22 @@ impl Tty {
 
     /// Gives the client what it can read of the answers.
     pub fn speak(&mut self, now: Time, client: &mut Client) {
-        while let Some((_, read)) = self.reads.pop_front_if(|(at, _)| *at <= now) {
-            client.handle_keys(now, &read);
-            self.in_answer = !self.reads.is_empty();
+        while let Some(read) = self.reads.pop_front_if(|read| read.at <= now) {
+            client.handle_keys(now, &read.octets);
+            self.in_answer = read.holds == Holds::Part;
         }
     }
 
     /// Gives the client a typed key. No terminal writes one into an answer: it goes after that.
     pub fn type_keys(&mut self, now: Time, client: &mut Client, keys: &[u8]) {
-        match self.reads.back() {
-            Some((at, _)) if self.in_answer => self.reads.push_back((*at, keys.to_vec())),
-            _ => client.handle_keys(now, keys),
-        }
+        let end = self.reads.iter().position(|read| read.holds == Holds::End);
+        let Some(end) = end.filter(|_| self.in_answer) else {
+            return client.handle_keys(now, keys);
+        };
+        let before = self.reads.iter().skip(end + 1).take_while(|read| read.holds == Holds::Keys);
+        let place = end + 1 + before.count();
+        let at = self.reads[end].at;
+        self.reads.insert(place, Read { at, octets: keys.to_vec(), holds: Holds::Keys });
     }
 
     /// The picture without as many rows at its top, which are the user's.
