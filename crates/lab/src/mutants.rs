@@ -3,6 +3,7 @@
 //! All mutants are built at once, into a copy of the checkout, and a test program has the one that its environment
 //! names. A build for each, as cargo-mutants makes it, takes a minute or more with the optimised machines.
 
+mod fates;
 mod find;
 mod mutant;
 mod report;
@@ -18,16 +19,18 @@ use clap::Args;
 
 use crate::experiments::report::tenths;
 use crate::pool;
+use fates::Fates;
 use mutant::Mutant;
 use report::Judged;
 use sample::{Drawn, Group};
 use tree::{Program, Tree};
-use trial::{Measured, try_mutant};
+use trial::{Fate, Measured, try_mutant};
 
 /// Puts small faults into ssp, term, session, streams' machines and copies, and counts those that no test notices
 ///
 /// Run it in a checkout. The faults go into a copy in target/mutants, which also keeps its builds: the first takes some
-/// minutes and 5 GB. There `ROVE_MUTANT=17 cargo test` runs tests with the mutant of that number.
+/// minutes and 5 GB. A run that was interrupted goes on where it was. There `ROVE_MUTANT=17 cargo test` runs tests with
+/// the mutant of that number.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MutantsFlags {
     /// Which mutants are drawn; the same sources and seed draw the same
@@ -55,7 +58,7 @@ pub(crate) fn run(flags: &MutantsFlags) -> io::Result<i32> {
     let plan = Plan::of_checkout(Path::new("."), flags.quick)?;
     let judged = plan.judge(flags)?;
     if flags.only.is_empty() {
-        report::write(&judged, flags.seed, &flags.results)?;
+        report::write(&judged, flags.seed, flags.quick, &flags.results)?;
     } else {
         for (number, mutant, fate) in judged.iter().flat_map(|group| &group.mutants) {
             println!("{number} {} {:?}: {fate:?}", mutant.place(), mutant.mutated);
@@ -132,43 +135,71 @@ impl Plan {
     fn judge(&self, flags: &MutantsFlags) -> io::Result<Vec<Judged>> {
         let mut drawn = sample::draw(&self.root, &self.groups, flags.count, flags.seed)?;
         let mut tree = Tree::copy(&self.root, &self.work)?;
-        let faulty = self.drop_faulty(&mut tree, &mut drawn)?;
-        eprintln!("mutants: building the tests");
-        let built = tree.build(&self.words)?;
-        let judges: Vec<Program> = built.into_iter().filter(self.is_judge).collect();
-        eprintln!("mutants: {} test programs without a mutant", judges.len());
-        let measured = pool::each(THREADS, &judges, |program| Measured::new(program.clone()));
-        let measured = measured.into_iter().collect::<io::Result<Vec<Measured>>>()?;
+        let drawn_from =
+            format!("{:016x}/{}/{}/{}", tree.code(), flags.seed, flags.count, flags.quick);
+        let fates = Fates::read(&self.work.join("fates"), drawn_from)?;
+        let faulty = self.drop_faulty(&mut tree, &mut drawn, &fates)?;
+        let chosen: Vec<Vec<(usize, Mutant)>> = drawn
+            .iter_mut()
+            .map(|drawn| {
+                let mutants = std::mem::take(&mut drawn.mutants).into_iter().take(drawn.quota);
+                mutants.filter(|(number, mutant)| is_asked(&flags.only, *number, mutant)).collect()
+            })
+            .collect();
+        let is_known = |(number, _): &(usize, Mutant)| fates.of(*number).is_some();
+        let measured = match chosen.iter().flatten().all(is_known) {
+            true => Vec::new(),
+            false => self.measure(&tree)?,
+        };
         let mut judged = Vec::new();
-        for ((group, drawn), faulty) in self.groups.iter().zip(drawn).zip(faulty) {
-            let Drawn { quota, found, lines, mutants } = drawn;
-            let chosen: Vec<(usize, Mutant)> = mutants
-                .into_iter()
-                .take(quota)
-                .filter(|(number, mutant)| is_asked(&flags.only, *number, mutant))
-                .collect();
-            let fates = pool::each(THREADS, &chosen, |(number, mutant)| {
-                let fate = try_mutant(*number, &measured, group.judges, self.least_seconds);
+        for (((group, drawn), faulty), chosen) in
+            self.groups.iter().zip(drawn).zip(faulty).zip(chosen)
+        {
+            let found = pool::each(THREADS, &chosen, |(number, mutant)| {
+                if let Some(Some(known)) = fates.of(*number) {
+                    return Ok(known);
+                }
+                let fate = try_mutant(*number, &measured, group.judges, self.least_seconds)?;
                 eprintln!("mutants: {number} {}: {fate:?}", mutant.place());
-                fate
+                fates.add(*number, Some(&fate))?;
+                Ok(fate)
             });
-            let fates = fates.into_iter().collect::<io::Result<Vec<trial::Fate>>>()?;
+            let found = found.into_iter().collect::<io::Result<Vec<Fate>>>()?;
             let mutants = chosen
                 .into_iter()
-                .zip(fates)
+                .zip(found)
                 .map(|((number, mutant), fate)| (number, mutant, fate));
             let mutants = mutants.collect();
+            let Drawn { found, lines, .. } = drawn;
             judged.push(Judged { name: group.name, found, lines, faulty, mutants });
         }
         Ok(judged)
     }
 
+    /// Builds the test programs and runs each without a mutant.
+    fn measure(&self, tree: &Tree) -> io::Result<Vec<Measured>> {
+        eprintln!("mutants: building the tests");
+        let built = tree.build(&self.words)?;
+        let judges: Vec<Program> = built.into_iter().filter(self.is_judge).collect();
+        eprintln!("mutants: {} test programs without a mutant", judges.len());
+        let measured = pool::each(THREADS, &judges, |program| Measured::new(program.clone()));
+        measured.into_iter().collect()
+    }
+
     /// Puts the mutants in and takes out those that do not compile, until the rest does; returns how many of each group
     /// those were.
-    fn drop_faulty(&self, tree: &mut Tree, drawn: &mut [Drawn]) -> io::Result<Vec<usize>> {
+    fn drop_faulty(
+        &self,
+        tree: &mut Tree,
+        drawn: &mut [Drawn],
+        fates: &Fates,
+    ) -> io::Result<Vec<usize>> {
         let libraries: Vec<&str> = self.groups.iter().map(|group| group.library).collect();
         let packages: Vec<&str> = self.groups.iter().map(|group| group.package).collect();
         let before: Vec<usize> = drawn.iter().map(|drawn| drawn.mutants.len()).collect();
+        for drawn in &mut *drawn {
+            drawn.mutants.retain(|number, _| fates.of(*number) != Some(None));
+        }
         for _ in 0..ROUNDS_MAX {
             let all: BTreeMap<usize, Mutant> =
                 drawn.iter().flat_map(|drawn| drawn.mutants.clone()).collect();
@@ -182,6 +213,9 @@ impl Plan {
                     .zip(after)
                     .map(|(before, after)| before - after)
                     .collect());
+            }
+            for number in &faulty {
+                fates.add(*number, None)?;
             }
             for drawn in &mut *drawn {
                 drawn.mutants.retain(|number, _| !faulty.contains(number));

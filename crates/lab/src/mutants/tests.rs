@@ -131,7 +131,10 @@ mod tests {
             quick: false,
             results: scratch.join("results"),
         };
-        for (_, mutant, fate) in plan.judge(&flags).unwrap().remove(0).mutants {
+        let mutants = plan.judge(&flags).unwrap().remove(0).mutants;
+        // The second time all is known.
+        assert_eq!(plan.judge(&flags).unwrap().remove(0).mutants, mutants);
+        for (_, mutant, fate) in mutants {
             let change = format!("{} -> {}", mutant.original, mutant.mutated);
             if let Some(before) = seen.insert((mutant.line, change), fate.clone()) {
                 assert_eq!(before, fate, "{}", mutant.place());

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::symlink;
@@ -21,6 +22,8 @@ pub(crate) struct Tree {
     target: PathBuf,
     /// By file: what it holds now.
     mutated: BTreeMap<String, Mutated>,
+    /// A digest of the files under `crates`.
+    code: u64,
 }
 
 /// A test program.
@@ -47,12 +50,14 @@ impl Tree {
         if !listed.status.success() {
             return Err(io::Error::other("git ls-files failed: this is no checkout"));
         }
-        let tree = Tree {
+        let mut tree = Tree {
             copy: work.join("tree"),
             target: work.join("target"),
             root,
             mutated: BTreeMap::new(),
+            code: 0,
         };
+        let mut code = DefaultHasher::new();
         let names = String::from_utf8_lossy(&listed.stdout);
         let names: BTreeSet<&str> = names.split('\0').filter(|name| !name.is_empty()).collect();
         for name in &names {
@@ -62,14 +67,25 @@ impl Tree {
                 continue;
             }
             match fs::read(path) {
-                Ok(octets) => tree.write(name, &octets)?,
+                Ok(octets) => {
+                    if is_judged(name) {
+                        (name, &octets).hash(&mut code);
+                    }
+                    tree.write(name, &octets)?;
+                }
                 // Deleted and not yet committed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(io::Error::other(format!("{name}: {error}"))),
             }
         }
         tree.remove_others(&tree.copy, &names)?;
+        tree.code = code.finish();
         Ok(tree)
+    }
+
+    /// A digest of the code that mutants and tests are made of.
+    pub(crate) fn code(&self) -> u64 {
+        self.code
     }
 
     /// Puts these mutants, and no others, into the copy, and into the crates of these libraries the switch that chooses
@@ -218,6 +234,11 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// Whether a file may change the fate of a mutant. The lab's own tools do not.
+fn is_judged(name: &str) -> bool {
+    name == "Cargo.lock" || name.starts_with("crates/") && !name.contains("/lab/src/mutants")
 }
 
 /// All places that an error names, by file.
