@@ -380,6 +380,9 @@ fn replies() {
         ("\x1bP2$t3/5\x1b\\\x1b[2$w", "\x1bP2$u3/5\x1b\\"),
         ("\x1bP1$t2;3;1;J;A;@;0;2;@;B0AB\x1b\\\x1b[1$w", "\x1bP1$u2;3;1;J;A;@;0;2;@;B0AB\x1b\\"),
         ("\x1bP1$t2;10;1;@;@;I;1;2;@;BBBB\x1b\\\x1b[1$w", "\x1bP1$u2;10;1;@;@;I;1;2;@;BBBB\x1b\\"),
+        ("\x1bP1$t1;1;1;H;@;@;0;2;@;BBBB\x1b\\\x1b[1$w", "\x1bP1$u1;1;1;H;@;@;0;2;@;BBBB\x1b\\"),
+        ("\x1b[1;3mab\x1b[22mc\x1b[1;1;1;2#|\x1b[1;1;1;3#|", "\x1b[0;1;3m\x1b[0;3m"),
+        ("\x1b[62\"p\x1b[?55n\x1b[63\"p\x1b[?55n", "\x1b[?50n"),
         ("\x1bP1$t2;99\x1b\\\x1bP1$t2;3;x\x1b\\\x1b[6n", "\x1b[2;3R"),
         ("\x1b[#P\x1b[#P\x1b[#R\x1b[#Q\x1b[#R", "\x1b[?2;2#Q\x1b[?1;2#Q"),
         ("\x1b[3#P\x1b[#R\x1b[11#P\x1b[#Q\x1b[#Q\x1b[#R", "\x1b[?3;0#Q\x1b[?2;0#Q"),
@@ -396,5 +399,17 @@ fn replies() {
         terminal.advance(ask.as_bytes());
         let have = String::from_utf8(terminal.take_replies()).expect("ASCII");
         assert_eq!(have, answer, "{ask:?}");
+    }
+}
+
+/// The next row is no part of the line any more.
+#[test]
+fn a_row_whose_end_is_pushed_off_ends_its_line() {
+    for (edit, goes_on) in [("\x1b[X", true), ("\x1b[@", false), ("\x1b[P", false)] {
+        let mut terminal = Terminal::new(Size::clamped(5, 10), Dialect::ROVE);
+        terminal.advance(b"0123456789ab");
+        assert!(terminal.screen().row(0).is_wrapped());
+        terminal.advance(format!("\x1b[H{edit}").as_bytes());
+        assert_eq!(terminal.screen().row(0).is_wrapped(), goes_on, "{edit:?}");
     }
 }

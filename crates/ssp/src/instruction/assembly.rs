@@ -332,6 +332,21 @@ mod tests {
     }
 
     #[test]
+    fn remembers_as_many_as_told() {
+        let mut assembler = Assembler::new(2);
+        let last = DONE_MAX as u64 + 1;
+        for id in 0..=last {
+            assert_eq!(assembler.add(piece(id, 0, false, b"a")), Ok(None));
+            assert_eq!(assembler.add(piece(id, 1, true, b"b")), Ok(Some(b"ab".to_vec())));
+        }
+        let known: Vec<u64> = (0..=last).filter(|&id| assembler.is_done(id.into())).collect();
+        assert_eq!(known, (2..=last).collect::<Vec<u64>>());
+        // A copy of the last starts nothing.
+        assert_eq!(assembler.add(piece(last, 0, false, b"a")), Ok(None));
+        assert_eq!(assembler.held_bytes(), 0);
+    }
+
+    #[test]
     fn holds_no_more_than_an_instruction() {
         let mut assembler = Assembler::new(1);
         let contents = [7; 2000];

@@ -101,3 +101,31 @@ impl AckSchedule {
 fn soon(rtt: &RttEstimator) -> Duration {
     (rtt.srtt() / 4).clamp(ACK_SOON.0, ACK_SOON.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::Timing;
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    #[test]
+    fn pieces_are_told_soon_and_many_of_them_at_once() {
+        let mut rtt = RttEstimator::new(&Timing::ROVE);
+        (0..200).for_each(|_| rtt.sample(Duration::from_millis(40)));
+        let mut acks = AckSchedule::new(ms(0));
+        let delay = Duration::from_millis(20);
+        for piece in 1..UNTOLD_MAX {
+            acks.on_piece(ms(100), &rtt, delay);
+            assert_eq!(acks.at(), Some(ms(110)), "{piece}");
+        }
+        acks.on_piece(ms(101), &rtt, delay);
+        assert_eq!(acks.at(), Some(ms(101)));
+        acks.on_sent(ms(101));
+        assert_eq!(acks.at(), None);
+        acks.on_piece(ms(200), &rtt, delay);
+        assert_eq!(acks.at(), Some(ms(210)), "those before were told of");
+    }
+}

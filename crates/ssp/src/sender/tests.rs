@@ -251,6 +251,52 @@ fn an_acknowledgment_tells_nothing_that_is_pending() {
     assert_eq!(bench.poll(520), Some((1, 2, 0)));
 }
 
+/// Both policies say that we are there while the object is too long to be sent, and the peer has none of it then.
+#[test]
+fn a_beat_in_place_of_what_is_too_long_holds_none_of_it() {
+    for mut bench in [Bench::new(100, Reference::Known), rove(100)] {
+        assert_eq!(bench.poll(0), Some((0, 1, 0)));
+        bench.acknowledge(1);
+        bench.push(100, crate::sender::core::DIFF_BYTES_MAX + 1);
+        let beat = loop {
+            let at_ms = bench.wake_ms().unwrap();
+            assert!(at_ms <= 3_000, "{at_ms}");
+            if let Some(sent) =
+                bench.sender.poll(ms(at_ms), &bench.path, usize::MAX, &mut bench.stats)
+            {
+                break sent.message;
+            }
+        };
+        assert_eq!((beat.new.get(), beat.diff.len()), (2, 0));
+        bench.acknowledge(2);
+        let untold = bench.sender.core.history.known_diff().len();
+        assert_eq!(untold, crate::sender::core::DIFF_BYTES_MAX + 1);
+    }
+}
+
+/// What hides lengths costs octets, so that it ends with the acknowledgment.
+#[test]
+fn a_hidden_change_is_hidden_until_the_peer_has_it() {
+    for mut bench in [Bench::new(100, Reference::Known), rove(100)] {
+        assert_eq!(bench.poll(0), Some((0, 1, 0)));
+        bench.acknowledge(1);
+        assert!(!bench.sender.hides());
+        bench.sender.update_hidden(ms(100), |toy| toy.push("secret"));
+        bench.acknowledge(1);
+        let mut sent = None;
+        while sent.is_none() {
+            assert!(bench.sender.hides());
+            let at_ms = bench.wake_ms().unwrap();
+            sent = bench.poll(at_ms);
+        }
+        assert_eq!(sent, Some((1, 2, 6)));
+        bench.push(400, 1);
+        assert!(bench.sender.hides());
+        bench.acknowledge(2);
+        assert!(!bench.sender.hides());
+    }
+}
+
 #[test]
 fn what_is_long_is_told_in_parts() {
     let mut bench = rove(100);

@@ -181,7 +181,7 @@ impl DeliveryRate {
 }
 
 impl Round {
-    fn new(now: Instant) -> Round {
+    pub(super) fn new(now: Instant) -> Round {
         Round {
             began: now,
             rtt_min: None,

@@ -140,3 +140,45 @@ const WAIT_MAX: u32 = 96;
 const CHANCE_MAX: f64 = 0.35;
 /// Octets of a packet, about.
 const PACKET: u64 = 1_400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(lost: u64, acked: u64) -> ProbeResult {
+        ProbeResult { rtt_min: None, acked, lost }
+    }
+
+    #[test]
+    fn equal_measurements_make_the_next_wait_longer() {
+        let mut baseline = BaselineLoss::default();
+        let mut waits = Vec::new();
+        for (lost, acked) in [(0, 9_000), (0, 9_000), (0, 9_000), (0, 9_000), (0, 9_000), (900, 9)]
+        {
+            baseline.learn(&found(lost, acked));
+            waits.push(baseline.wait);
+        }
+        assert_eq!(waits, [12, 24, 48, 96, 96, 12]);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "quinn's instants begin at some now")]
+    fn a_slowdown_counts_the_packets_that_it_sent() {
+        let began = Instant::now();
+        let at = |millis| began + Duration::from_millis(millis);
+        let mut probe = ProbeRtt::new(at(10), 0.5);
+        for sent in [10, 20, 40, 50] {
+            probe.lose(at(sent), 300);
+            probe.acknowledge(at(sent + 30), at(sent), 1_000);
+            if sent == 40 {
+                assert_eq!(probe.depth(), Some(0.5));
+                let round = Round::new(at(15));
+                assert!(probe.end_round(at(45), &round).is_none());
+            }
+        }
+        let round = Round::new(at(46));
+        let found = probe.end_round(at(90), &round).unwrap();
+        assert_eq!((found.lost, found.acked), (600, 2_000), "of 10 and 50 it did not send them");
+        assert_eq!(found.rtt_min, Some(Duration::from_millis(30)));
+    }
+}

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use rove_term::dialect::Ability;
 use rove_term::width::{self, Properties};
 use rove_term::{Dialect, Screen, Size, Terminal, frame, project, same};
 
@@ -232,4 +233,24 @@ fn piles_of_marks() {
         }
     }
     check_all(&texts, &[3, 8]);
+}
+
+/// ECH saves octets where the reader has it; to another it is nothing.
+#[test]
+fn blanks_are_erased_where_the_reader_can() {
+    let screen = |text: &str| {
+        let mut terminal = Terminal::new(Size::clamped(2, 60), Dialect::ROVE);
+        terminal.advance(text.as_bytes());
+        terminal.screen().clone()
+    };
+    let (old, new) = (screen(&"a".repeat(60)), screen("aa\x1b[1;56Haaaaa"));
+    for (dialect, erases) in
+        [(Dialect::ROVE, true), (Dialect::ROVE.without(Ability::EraseCharacters), false)]
+    {
+        let mut diff = Vec::new();
+        frame(&old, &new, &dialect, &mut diff);
+        let diff = String::from_utf8(diff).unwrap();
+        assert_eq!(diff.contains("\x1b[53X"), erases, "{diff:?}");
+        assert_eq!(diff.contains('X'), erases, "{diff:?}");
+    }
 }
