@@ -148,5 +148,5 @@ pub mod trial {
     pub use crate::trial::Outcome;
 }
 pub mod xterm {
-    pub use crate::xterm::{BLINK, BOLD, INVERSE, INVISIBLE, UNDERLINE, Xterm};
+    pub use crate::xterm::{BLINK, BOLD, INVERSE, INVISIBLE, PRINT, UNDERLINE, Window, Xterm};
 }

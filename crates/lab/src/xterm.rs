@@ -4,6 +4,7 @@
 //! One xterm serves many cases, since a reset costs a millisecond and a start half a second. It is set up as a
 //! VT520 that allows everything, as conformance suites expect.
 
+use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
@@ -288,6 +289,64 @@ impl Xterm {
         }
     }
 }
+
+/// An xterm that runs a program, as a user's does. It is killed when dropped.
+#[derive(Debug)]
+pub struct Window {
+    _child: Owned,
+    _display: Display,
+    scratch: Scratch,
+}
+
+impl Window {
+    /// Starts one, with a line for bash. [`PRINT`] makes it print what it holds.
+    ///
+    /// # Errors
+    /// If xterm or Xvfb is missing or does not start.
+    pub fn start(line: &str, settle: impl FnOnce(&mut Command)) -> io::Result<Window> {
+        let (display, scratch) = (Display::start()?, Scratch::new()?);
+        let printed = scratch.join(PRINTED);
+        let resources = [
+            format!("printerCommand: cat > {}", printed.display()),
+            "printerAutoClose: true".into(),
+            "printAttributes: 0".into(),
+            format!("saveLines: {SAVED_LINES}"),
+            "allowWindowOps: true".into(),
+            "utf8: 2".into(),
+            "font: fixed".into(),
+        ];
+        let mut command = Command::new("xterm");
+        for resource in resources {
+            command.args(["-xrm", &format!("*VT100*{resource}")]);
+        }
+        settle(&mut command);
+        let child = command
+            .args(["-geometry", "80x24", "-e", "bash", "--norc", "-c", line])
+            .env("DISPLAY", format!(":{}", display.number))
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Window { _child: Owned(child), _display: display, scratch })
+    }
+
+    /// Its saved lines and its screen as they were last printed, without blanks at their ends; `None` if they were not.
+    pub fn printed(&self) -> Option<Vec<String>> {
+        let text = fs::read_to_string(self.scratch.join(PRINTED)).ok()?;
+        Some(text.lines().map(|line| line.trim_end().to_owned()).collect())
+    }
+}
+
+/// Octets, as printf(1) writes them, at which a [`Window`] prints all of its lines. Smooth scrolling first, since lines that
+/// its jump scrolling has not drawn yet are missing otherwise.
+pub const PRINT: &str = "\\e[?4h\\e[?11i";
+
+/// The file for what it prints.
+const PRINTED: &str = "printed";
+
+/// Lines above its screen that it keeps.
+const SAVED_LINES: u32 = 50_000;
 
 fn silent() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "xterm does not answer")

@@ -12,3 +12,4 @@ mod scrollback;
 mod sessions;
 mod tmux;
 mod ways;
+mod xterm;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use crate::common::rove_program;
 use crate::host::{Case, Host, Outcome, run_cases, words};
@@ -30,19 +31,32 @@ fn a_command_and_all_of_its_lines(host: &Host) -> Outcome {
     tmux.has_all(1, 5000)
 }
 
-/// 5 and 29 % of all datagrams are lost each way, at 50 ms round trip.
-fn a_command_over_links_that_lose(host: &Host) -> Outcome {
+/// A shell that writes lines and ends, as another program may be.
+pub fn script_of_lines(host: &Host) -> Result<PathBuf, String> {
     let script = host.near().join("lines");
     fs::write(&script, "#!/bin/sh\nseq 1 5000\nexit 3\n").map_err(words)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(words)?;
-    for loss in [5, 29] {
-        let demo = format!(
-            "SHELL={} ROVE_BIN={} {} demo --rtt-ms 50 --loss {loss}; echo status $?; sleep 1000",
-            script.display(),
-            rove_program().display(),
-            env!("CARGO_BIN_EXE_rove-lab"),
-        );
-        let tmux = Tmux::start(host, &demo)?;
+    Ok(script)
+}
+
+/// A line for bash: rove with this shell, over a link of 50 ms round trip that loses this share of all datagrams each way.
+pub fn over_a_link(shell: &Path, loss: u32) -> String {
+    format!(
+        "SHELL={} ROVE_BIN={} {} demo --rtt-ms 50 --loss {loss}",
+        shell.display(),
+        rove_program().display(),
+        env!("CARGO_BIN_EXE_rove-lab"),
+    )
+}
+
+/// Shares of datagrams that are lost, in percent.
+pub const LOSSES: [u32; 2] = [5, 29];
+
+fn a_command_over_links_that_lose(host: &Host) -> Outcome {
+    let script = script_of_lines(host)?;
+    for loss in LOSSES {
+        let demo = over_a_link(&script, loss);
+        let tmux = Tmux::start(host, &format!("{demo}; echo status $?; sleep 1000"))?;
         tmux.wait_for("status 3")?;
         tmux.has_all(1, 5000).map_err(|error| format!("{loss} %: {error}"))?;
     }
