@@ -237,6 +237,20 @@ mod tests {
     }
 
     #[test]
+    fn the_way_back_has_the_options_of_the_way_there() {
+        for (line, expected) in [
+            ("h", "rove attach h:work"),
+            ("-p 2222 me@h", "rove attach -p 2222 me@h:work"),
+            ("--server=/opt/rove h", "rove attach --server=/opt/rove h:work"),
+            ("--local h", "rove attach :work"),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let login = RoveArgs::read(&words).unwrap().login(&HostConfig::default()).unwrap();
+            assert_eq!(login.session_line("attach", &[], "work"), expected);
+        }
+    }
+
+    #[test]
     fn words_of_new() {
         let read = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();

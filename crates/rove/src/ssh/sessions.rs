@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::bootstrap::Facts;
+use crate::bootstrap::{Facts, Server};
 use crate::failure::Failure;
 use crate::printable::printable;
 use crate::quoted::quoted;
@@ -110,6 +110,11 @@ impl Login {
                     words.push(format!("--ssh={}", quoted(program)).into());
                 }
                 words.extend(self.openssh_options().map(OsString::from));
+                if let Server::Rove(line) = &self.request.server {
+                    let line = line.to_string_lossy();
+                    let program = line.strip_suffix(" server").unwrap_or(&line);
+                    words.push(format!("--server={program}").into());
+                }
             }
         }
         words.extend(more.iter().map(OsString::from));
