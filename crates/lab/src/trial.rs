@@ -1,15 +1,13 @@
 //! Runs a [`Scenario`]: lets its session go through the hostile network, heals that, and checks what must be true then.
 
 mod absence;
+mod divergence;
 mod ways;
 
 use std::time::Duration;
 
 use rove_session::Peer;
-use rove_session::client::TtyScreen;
 use rove_ssp::{Session as _, Time};
-use rove_term::screen::Buffer;
-use rove_term::{History, project};
 
 use crate::attacker::Tally;
 use crate::compare::differences;
@@ -217,64 +215,6 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The differences that remain between the ends.
-    fn divergence(&self) -> Option<String> {
-        let (client, server) = (self.session.client(), self.session.server());
-        let (typed, read) = (client.user.typed(), server.host.typed());
-        if typed != read {
-            let common = typed.iter().zip(read).take_while(|(a, b)| a == b).count();
-            return Some(format!(
-                "{} octets typed, {} read, the first {common} equal",
-                typed.len(),
-                read.len()
-            ));
-        }
-        let view = client.client.view().screen();
-        if let Some(difference) = differences(view, server.server.screen()).first() {
-            return Some(format!("the client's view: {difference}"));
-        }
-        if let Some(difference) = self.unpainted() {
-            return Some(format!("the client's terminal: {difference}"));
-        }
-        // A terminal without another screen is cleared for a session that takes all of it.
-        let keeps = self.scenario.usage.window != TtyScreen::Alternate;
-        let is_sure = self.scenario.resizes == Chance::NEVER && keeps;
-        let theirs = || client.tty.keeps_theirs().err().filter(|_| is_sure);
-        let unlike = self.unlike_history().or_else(theirs);
-        unlike.map(|difference| format!("the terminal's history: {difference}"))
-    }
-
-    /// The newest line in which the history of the user's terminal differs from the program's, if the client asked for
-    /// lines. Where the window had one size all the time there is none, unless lines wait for the end of another screen.
-    fn unlike_history(&self) -> Option<String> {
-        let (client, server) = (self.session.client(), self.session.server());
-        let past = client.client.view().past()?;
-        let depth = server.server.history().end();
-        if (past.depth(), past.told()) != (depth, depth) || client.client.lines_due().is_some() {
-            return Some(format!("{} of {depth} lines are told", past.told()));
-        }
-        let on_alternate = client.client.view().screen().buffer() == Buffer::Alternate;
-        if on_alternate || self.scenario.resizes != Chance::NEVER {
-            return None;
-        }
-        let text = |history: &History, back: usize| {
-            let text = history.text(history.len().checked_sub(back)?)?;
-            Some(text.trim_end().to_owned())
-        };
-        let (meant, shown) = (server.server.history(), client.tty.history());
-        (1..=meant.len().min(LINES_SURE)).find_map(|back| {
-            let (meant, shown) = (text(meant, back), text(shown, back));
-            (meant != shown).then(|| format!("{back} from its end, {shown:?} for {meant:?}"))
-        })
-    }
-
-    /// The first difference between the user's terminal and the program's.
-    fn unpainted(&self) -> Option<String> {
-        let (client, server) = (self.session.client(), self.session.server());
-        let wanted = project(server.server.screen(), &client.client.dialect());
-        differences(&client.session(), &wanted).first().map(ToString::to_string)
-    }
-
     /// Types to a program that writes another letter for one of those typed. Wrong guesses are gone one round trip
     /// after their answer.
     fn contradict(&mut self) -> Result<(), Fault> {
@@ -295,13 +235,6 @@ impl<'a> Trial<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether the terminal shows anything else than the client's newest view.
-    fn unpainted_view(&self) -> bool {
-        let client = self.session.client();
-        let wanted = project(client.client.view().screen(), &client.client.dialect());
-        !differences(&client.session(), &wanted).is_empty()
     }
 
     fn await_keys_read(&mut self) -> Result<(), Fault> {
@@ -545,9 +478,6 @@ const ALONE_DATAGRAMS_MAX: u64 = 300;
 /// How long a healed session may take until both ends are equal. The slowest queue (256 kB at 64 kbit/s) needs
 /// 32 s to drain, and after 10 s of silence stock timing tries again each 3 s only.
 const CONVERGE_MAX: Duration = Duration::from_secs(90);
-
-/// A client gets the newest 10,000 lines at least, less those of a screen or two that it had before.
-const LINES_SURE: usize = 9_000;
 
 /// How long the end of a session may take: stock's 10 s (`mosh-protocol.md` §4.4) and a second.
 const END_MAX: Duration = Duration::from_secs(11);
