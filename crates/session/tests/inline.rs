@@ -121,6 +121,19 @@ fn programs_that_need_room() {
     }
 }
 
+/// As when the answer comes that was meant for a window which was larger.
+#[test]
+fn rows_that_the_window_does_not_have() {
+    for mut pair in sessions() {
+        pair.output(b"\x1b[9;1Hfoot\x1b[Hhead\r").run_ms(1_000);
+        pair.resize(size(10, 80)).run_ms(1);
+        assert!(!pair.tty.take_replies().is_empty(), "it was asked");
+        pair.keys(b"\x1b[65535;1R\x1b[0n").run_ms(2_000);
+        assert_eq!(trimmed(pair.tty.screen()).last().map(String::as_str), Some("foot"));
+        assert!(pair.tty.history().len() < 30, "{} lines", pair.tty.history().len());
+    }
+}
+
 /// Such as Linux' console: a program's other screen takes the place of all that is there.
 #[test]
 fn a_terminal_without_another_screen() {
@@ -145,6 +158,13 @@ fn the_bar_and_the_panel_spare_the_lines_above() {
         assert_eq!(all(&pair)[..3], BEFORE);
         assert!(pair.tty.screen().row_text(3).starts_with("rove: Last contact"));
         pair.link = GOOD;
+        pair.output(b"\x1b[?1049hother").run_ms(9_000);
+        pair.link = DEAD;
+        pair.run_ms(20_000);
+        let top = pair.tty.screen().row_text(0);
+        assert!(top.starts_with("rove: Last contact"), "a screen of the program's alone: {top:?}");
+        pair.link = GOOD;
+        pair.output(b"\x1b[?1049l").run_ms(9_000);
         pair.output(output(3, 4).as_bytes()).run_ms(9_000);
         assert_eq!(all(&pair), with_before(lines(1, 4)));
         pair.keys(b"\x1es").run_ms(1_000);

@@ -106,14 +106,11 @@ impl Backlog {
         // A line is not cut in two, unless it goes on at the top of the screen or is too long: its second part comes
         // behind another picture.
         let mut pool = Pool::new();
-        let goes_on = |end: u64| {
+        let mut goes_on = |end: u64| {
             let row = end.checked_sub(1).and_then(|at| self.lines.row_at(at, 0, &mut pool));
             end < depth && row.is_some_and(|row| row.is_wrapped())
         };
-        let whole = (self.printed + 1..=end).rev().find({
-            let mut goes_on = goes_on;
-            move |end| !goes_on(*end)
-        });
+        let whole = (self.printed + 1..=end).rev().find(|&end| !goes_on(end));
         let is_held_back = end == last && end < self.printed + PAINT_LINES_MAX;
         let cut = if is_held_back { self.printed } else { end };
         self.printed..whole.unwrap_or(cut.max(self.printed))

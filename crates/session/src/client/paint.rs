@@ -205,7 +205,9 @@ impl Painter {
             overlay::panel(&mut wanted, lines);
         }
         if let Some(text) = &source.bar {
-            overlay::bar(&mut wanted, above, text);
+            // On the alternate screen no row is the user's.
+            let row = if wanted.buffer() == Buffer::Primary { above } else { 0 };
+            overlay::bar(&mut wanted, row, text);
         }
         match (&self.shown, source.depth) {
             (Some(_), Some(_)) => {}
@@ -295,6 +297,8 @@ impl Painter {
         told: &DeviceReports,
         out: &mut Vec<u8>,
     ) {
+        // What a terminal says of a larger window it has no more is no row of this one.
+        let cursor = cursor.map(|(row, col)| (row.min(self.size.rows - 1), col));
         match (self.question.take(), cursor) {
             (None, _) => {}
             (Some(Unknown::Start), Some((row, col))) => {
