@@ -42,8 +42,8 @@ pub(crate) trait End {
     fn stream_ended(&mut self, _stream: StreamId) {}
 
     /// Another stream to a peer.
-    fn take_stream(&mut self) -> io::Result<Option<Stdio>> {
-        Ok(None)
+    fn take_stream(&mut self) -> Option<Stdio> {
+        None
     }
 
     /// Whether the stream to the peer is of no use any more.
@@ -93,7 +93,7 @@ pub(crate) async fn run(port: &mut Port<'_>, end: &mut dyn End) -> io::Result<()
         end.before(turn)?;
         receive(port, end, now)?;
         end.after(now)?;
-        while let Some(stream) = end.take_stream()? {
+        while let Some(stream) = end.take_stream() {
             port.add_stream(stream);
         }
         port.send_all(now, end.session());

@@ -429,8 +429,14 @@ impl End for Shell {
         Ok(())
     }
 
-    fn take_stream(&mut self) -> io::Result<Option<Stdio>> {
-        self.carried.take()
+    fn take_stream(&mut self) -> Option<Stdio> {
+        loop {
+            match self.carried.take() {
+                Ok(stream) => return stream,
+                // Its client goes on by UDP, and so does the session.
+                Err(error) => self.note(&format_args!("no other way over ssh: {error}")),
+            }
+        }
     }
 
     fn stream_ended(&mut self, stream: StreamId) {

@@ -36,9 +36,14 @@ impl Carried {
         self.fresh.push((id, socket));
     }
 
-    /// The next that is to be used.
+    /// The next that is to be used. One that the system has no room for is gone, and its error is returned.
     pub(super) fn take(&mut self) -> io::Result<Option<Stdio>> {
-        self.fresh.pop().map(|(id, socket)| server_stream(id, socket)).transpose()
+        let Some((id, socket)) = self.fresh.pop() else { return Ok(None) };
+        let stream = server_stream(id, socket);
+        if stream.is_err() {
+            self.ended(id);
+        }
+        stream.map(Some)
     }
 
     /// It has ended.

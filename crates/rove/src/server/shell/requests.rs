@@ -50,10 +50,7 @@ impl Shell {
                 Ok(line) => asker.answer(line.trim_end()),
                 Err(why) => asker.answer(&refusal(why)),
             },
-            Request::Carry(conn, from) => match self.carry(asker, conn, from) {
-                Ok(()) => self.note(&"another way over ssh"),
-                Err(error) => self.note(&format_args!("no other way over ssh: {error}")),
-            },
+            Request::Carry(conn, from) => self.carry(asker, conn, from),
             // A session with a screen copies nothing.
             Request::Release(..) => asker.answer(&refusal("no such part is held here")),
             Request::Kill => {
@@ -65,15 +62,17 @@ impl Shell {
     }
 
     /// A client is to be reached by another stream as well.
-    fn carry(&mut self, asker: Asker, conn: ConnId, from: Option<IpAddr>) -> io::Result<()> {
+    fn carry(&mut self, asker: Asker, conn: ConnId, from: Option<IpAddr>) {
         if !self.conns.iter().any(|(_, known)| *known == conn) {
-            asker.answer(&refusal("there is no such client"));
-        } else if !self.carried.has_room() {
-            asker.answer(&refusal(format_args!("{WAYS_MAX} ways are open")));
-        } else {
-            self.carried.add(asker.carry()?, from);
+            return asker.answer(&refusal("there is no such client"));
         }
-        Ok(())
+        if !self.carried.has_room() {
+            return asker.answer(&refusal(format_args!("{WAYS_MAX} ways are open")));
+        }
+        match asker.carry() {
+            Ok(socket) => self.carried.add(socket, from),
+            Err(error) => self.note(&format_args!("no other way over ssh: {error}")),
+        }
     }
 
     /// What the session is.
