@@ -134,6 +134,21 @@ fn rows_that_the_window_does_not_have() {
     }
 }
 
+/// The program goes on in the smaller window before the terminal has told what it did with its lines.
+#[test]
+fn lines_that_come_before_the_answer() {
+    for rows in [10, 30] {
+        let mut pair = session(10_000);
+        pair.output(output(1, 40).as_bytes()).run_ms(2_000);
+        pair.resize(size(rows, 80)).run_ms(1);
+        let answers = pair.tty.take_replies();
+        assert!(!answers.is_empty(), "it was asked");
+        pair.run_ms(40).output(output(41, 80).as_bytes()).run_ms(50);
+        pair.keys(&answers).run_ms(3_000);
+        assert_eq!(all(&pair), with_before(lines(1, 80)), "{rows} rows");
+    }
+}
+
 /// Such as Linux' console: a program's other screen takes the place of all that is there.
 #[test]
 fn a_terminal_without_another_screen() {

@@ -136,15 +136,20 @@ impl Backlog {
         self.printed.saturating_sub(self.first)
     }
 
-    /// A resize or the user's hand changed the number of the session's lines in the terminal's history to `now`. Lines
-    /// that wait belong before those that went there.
-    pub(crate) fn moved(&mut self, now: u64) {
+    /// The line at the top of the picture; `None` while lines wait that belong before it.
+    pub(crate) fn top(&self) -> Option<u64> {
+        let is_complete = self.lines.end().min(self.depth) <= self.printed;
+        // It may have been printed before.
+        is_complete.then(|| self.printed.min(self.depth))
+    }
+
+    /// A resize or the user's hand changed the number of the session's lines in the terminal's history to `now`, when the
+    /// picture had this [top](Self::top): what left it is not brought again. Lines that waited would have come before it.
+    pub(crate) fn moved(&mut self, now: u64, top: Option<u64>) {
         if now < self.printed() {
             self.printed = self.first + now;
-        } else if self.lines.end().min(self.depth) <= self.printed {
-            // What left is the top of the screen, which may have been printed before.
-            let at = self.printed.min(self.depth);
-            self.printed = self.printed.max(at + (now - self.printed()));
+        } else if let Some(top) = top {
+            self.printed = self.printed.max(top + (now - self.printed()));
         }
     }
 

@@ -2,6 +2,8 @@
 //! the session began. A terminal that is asked for its cursor tells that; and after a change of its window, how many
 //! lines went to its history or came back from there.
 
+use alloc::boxed::Box;
+
 use rove_term::{Screen, Size};
 
 /// The reason to ask before the next picture.
@@ -12,7 +14,9 @@ pub(crate) enum Unknown {
     /// Where this picture is in a window of another size.
     Resized {
         /// The last one of the old size.
-        shown: Screen,
+        shown: Box<Screen>,
+        /// The line at its top, if all above it were in the terminal's history.
+        top: Option<u64>,
     },
 }
 
@@ -30,8 +34,9 @@ impl Question {
     }
 
     /// The window with this picture has another size. An earlier reason to ask counts on.
-    pub(crate) fn resized(&mut self, shown: Screen) {
-        self.unknown = self.unknown.take().or(Some(Unknown::Resized { shown }));
+    pub(crate) fn resized(&mut self, shown: Screen, top: Option<u64>) {
+        self.unknown =
+            self.unknown.take().or(Some(Unknown::Resized { shown: Box::new(shown), top }));
         self.is_asked = false;
     }
 

@@ -314,12 +314,14 @@ impl Painter {
                 overlay::scroll_away(self.size, out);
                 self.forget();
             }
-            (Some(Unknown::Resized { shown }), Some((row, _))) => {
+            (Some(Unknown::Resized { shown, top: line }), Some((row, _))) => {
                 let above = self.scrollback.theirs();
                 let top = inline::top(&shown, above, self.size, row, told.wraps_anew());
-                self.rearranged(|scrollback| scrollback.moved_to(top));
+                self.rearranged(line, |scrollback| scrollback.moved_to(top));
             }
-            (Some(Unknown::Resized { shown }), None) => self.guess(shown.size(), used(&shown)),
+            (Some(Unknown::Resized { shown, top }), None) => {
+                self.guess(shown.size(), used(&shown), top);
+            }
         }
     }
 
@@ -405,17 +407,18 @@ impl Painter {
         // Terminals rearrange what they show when they are resized, each in its own way.
         let old = core::mem::replace(&mut self.size, size);
         self.covered = None;
+        let top = self.backlog.as_ref().and_then(Backlog::top);
         match self.shown.take() {
             Some(shown)
                 if self.window == TtyScreen::Inline && shown.buffer() == Buffer::Primary =>
             {
                 self.used = used(&shown);
-                self.question.resized(shown);
+                self.question.resized(shown, top);
             }
             shown => {
                 self.used = shown.as_ref().map_or(self.used, used);
                 if !self.question.ask_again() {
-                    self.guess(old, self.used);
+                    self.guess(old, self.used, top);
                 }
             }
         }
@@ -426,19 +429,19 @@ impl Painter {
     }
 
     /// The terminal does not tell what it did with `used` rows of a window of this size.
-    fn guess(&mut self, old: Size, used: u16) {
+    fn guess(&mut self, old: Size, used: u16, top: Option<u64>) {
         let size = self.size;
-        self.used = self.rearranged(|scrollback| scrollback.resized(old, size, used));
+        self.used = self.rearranged(top, |scrollback| scrollback.resized(old, size, used));
     }
 
-    /// The terminal has taken lines to its history, or back from there.
-    fn rearranged<T>(&mut self, how: impl FnOnce(&mut TtyScrollback) -> T) -> T {
+    /// The terminal has taken lines to its history, or back from there, when the picture had this [top](Backlog::top).
+    fn rearranged<T>(&mut self, top: Option<u64>, how: impl FnOnce(&mut TtyScrollback) -> T) -> T {
         if let Some(backlog) = &self.backlog {
             self.scrollback.set_ours(backlog.printed());
         }
         let result = how(&mut self.scrollback);
         if let Some(backlog) = &mut self.backlog {
-            backlog.moved(self.scrollback.ours());
+            backlog.moved(self.scrollback.ours(), top);
         }
         result
     }
@@ -473,7 +476,7 @@ impl Painter {
         if let (true, Some(shown), Some(backlog)) = (was_given_back, &self.shown, &mut self.backlog)
         {
             let used = u64::from(shown.primary_rows_used().saturating_sub(above));
-            backlog.moved(backlog.printed() + used.saturating_sub(1));
+            backlog.moved(backlog.printed() + used.saturating_sub(1), backlog.top());
         }
         self.forget();
     }
