@@ -125,6 +125,7 @@ impl Viewer {
             Peer::Rove => u32::MAX,
             Peer::Stock => config.timing.close_tries_max,
         };
+        let lines = LineTelling::new(&config.timing);
         let endpoint = EndpointConfig {
             role: Role::Server,
             wire: config.wire,
@@ -148,7 +149,7 @@ impl Viewer {
             session: None,
             is_leaving: false,
             held: None,
-            lines: LineTelling::default(),
+            lines,
             ended: None,
             drains_until: None,
             events: Events::new(),

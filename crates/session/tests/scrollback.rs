@@ -8,12 +8,15 @@ use common::{BAD, DEAD, GOOD, Link, Pair, client_config, ms, native_in, server_c
 use rove_session::client::TtyScreen;
 use rove_session::messages::{DepthFields, HostEvent, RowsFields, write_host};
 use rove_session::past::Past;
-use rove_session::{Peer, View, client};
-use rove_ssp::State;
+use rove_session::{Peer, View, client, server};
 use rove_ssp::state::laws;
+use rove_ssp::{State, Timing};
 
 /// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
 const OCTETS_MAX: usize = 80 << 10;
+
+/// The same where octets cost: 8 KiB on their way, and the last 8 KiB.
+const METERED_OCTETS_MAX: usize = 16 << 10;
 
 fn config() -> client::Config {
     client::Config { window: TtyScreen::Main, ..client_config(Peer::Rove) }
@@ -79,6 +82,25 @@ fn lines_for_nobody_are_bounded() {
     }
     assert!(most <= OCTETS_MAX, "{most} octets");
     assert!(most > 0, "no line was told");
+}
+
+/// Where octets cost, few lines are on their way, and none within a second of a key.
+#[test]
+fn lines_of_a_metered_session_are_few_at_a_time() {
+    let server = server::Config { timing: Timing::METERED, ..server_config(Peer::Rove) };
+    let mut pair = Pair::with(Link { delay: ms(50), ..GOOD }, config(), server);
+    pair.run_ms(2_000).output(numbered(3_000).as_bytes()).keys(b"x").run_ms(1_000);
+    let told = |pair: &Pair| pair.client.view().past().map_or(0, Past::told);
+    // Frames take some along.
+    assert!(told(&pair) < 600, "{} lines while somebody types", told(&pair));
+    let mut most = 0;
+    for _ in 0..600 {
+        pair.run_ms(50);
+        most = most.max(pair.server.endpoint().local().past().map_or(0, Past::octets));
+    }
+    assert!(most <= METERED_OCTETS_MAX, "{most} octets");
+    let numbers = numbers(&pair);
+    assert_eq!(numbers.iter().filter(|number| **number > 0).count(), 3_000);
 }
 
 #[test]

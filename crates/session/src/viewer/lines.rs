@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use rove_ssp::{Endpoint, Time};
+use rove_ssp::{Endpoint, Time, Timing};
 use rove_term::{History, Screen};
 
 use crate::input::Input;
@@ -20,6 +20,8 @@ const ALONE_TYPING_OCTETS_MAX: usize = 2 << 10;
 const UNACKED_OCTETS_MAX: usize = 64 << 10;
 /// The same where datagrams are lost: a screen that starts from an older state has to tell them again.
 const UNACKED_LOSSY_OCTETS_MAX: usize = 16 << 10;
+/// The same where each octet costs.
+const UNACKED_METERED_OCTETS_MAX: usize = 8 << 10;
 /// The share of datagrams lost from which a path counts as lossy.
 const LOSSY: f64 = 0.02;
 /// No lines go alone so soon after a key.
@@ -30,8 +32,9 @@ const TYPING: Duration = Duration::from_secs(1);
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
 /// What one client is told of lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LineTelling {
+    tariff: Tariff,
     /// How many missed lines it wants; `None` if it did not ask.
     wanted: Option<u64>,
     /// How many of those before its first screen it is told at most, if it has less use for them.
@@ -46,7 +49,28 @@ pub(crate) struct LineTelling {
     is_stuck: bool,
 }
 
+/// What octets cost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Tariff {
+    Flat,
+    Metered,
+}
+
 impl LineTelling {
+    /// Nothing is asked for yet.
+    pub(crate) fn new(timing: &Timing) -> Self {
+        let is_metered = timing.send_policy == Timing::METERED.send_policy;
+        Self {
+            tariff: if is_metered { Tariff::Metered } else { Tariff::Flat },
+            wanted: None,
+            fill: None,
+            is_alone: false,
+            typed: None,
+            told: None,
+            is_stuck: false,
+        }
+    }
+
     /// The client wants this number of missed lines at most.
     pub(crate) fn want(&mut self, lines: u64) {
         self.wanted = Some(lines.min(LINES_MAX)).filter(|lines| *lines > 0);
@@ -106,6 +130,7 @@ impl LineTelling {
     pub(crate) fn due(&self, endpoint: &Endpoint<View, Input>) -> Option<Time> {
         let past = endpoint.local().past().filter(|past| past.is_behind())?;
         let room = match endpoint.path_stats().sent {
+            _ if self.tariff == Tariff::Metered => UNACKED_METERED_OCTETS_MAX,
             Some(sent) if sent.loss > LOSSY => UNACKED_LOSSY_OCTETS_MAX,
             _ => UNACKED_OCTETS_MAX,
         };
@@ -113,14 +138,19 @@ impl LineTelling {
         if self.is_stuck || is_full || !endpoint.is_told() {
             return None;
         }
-        Some(self.typed.map_or(Time::ZERO, |typed| typed + KEY_PAUSE))
+        let pause = if self.tariff == Tariff::Metered { TYPING } else { KEY_PAUSE };
+        Some(self.typed.map_or(Time::ZERO, |typed| typed + pause))
     }
 
     /// Tells lines alone.
     pub(crate) fn tell_alone(&mut self, now: Time, view: &mut View, history: &History) {
         self.is_alone = true;
         let is_typing = self.typed.is_some_and(|typed| now < typed + TYPING);
-        let octets = if is_typing { ALONE_TYPING_OCTETS_MAX } else { ALONE_OCTETS_MAX };
+        let octets = match self.tariff {
+            Tariff::Metered => UNACKED_METERED_OCTETS_MAX,
+            Tariff::Flat if is_typing => ALONE_TYPING_OCTETS_MAX,
+            Tariff::Flat => ALONE_OCTETS_MAX,
+        };
         let shown = view.screen().clone();
         if let Some(past) = view.past_mut() {
             let before = past.told();
