@@ -84,6 +84,11 @@ impl Past {
         past
     }
 
+    /// What a client is told of positions.
+    pub(crate) fn fields(&self) -> DepthFields {
+        self.fields
+    }
+
     /// The position of the screen's row 0.
     pub fn depth(&self) -> u64 {
         self.fields.depth
@@ -252,10 +257,15 @@ impl Past {
         if base == Some(self) {
             return;
         }
-        write_host(HostEvent::Depth(self.fields), out);
         let shared = base.map_or(0, |base| self.shared_with(base));
+        let before = base.map_or_else(DepthFields::default, Self::fields);
+        let end = self.batches.back().map(|batch| batch.end()).filter(|end| *end > shared);
+        // Else the lines say it.
+        if end.map(|end| DepthFields { depth: end, told: end, ..before }) != Some(self.fields) {
+            write_host(HostEvent::Depth(self.fields), out);
+        }
         let told = self.batches.iter().flat_map(|batch| (batch.first..).zip(&batch.rows));
-        let mut run = Run::default();
+        let mut run = Run { next: before.told, ..Run::default() };
         for (position, row) in told.filter(|(position, _)| *position >= shared) {
             let kept = base.is_some_and(|base| row.stands_on(screen, base.fields.depth, position));
             run.add(position, row, kept, out);
@@ -323,28 +333,29 @@ fn told_row(history: &History, position: u64, above: LineEdge, cols: u16) -> Opt
 /// Lines that go into one event: some that are kept, and then others of one width.
 #[derive(Default)]
 struct Run {
+    /// The position that a reader expects next.
+    next: u64,
     first: u64,
-    cols: u16,
-    count: u64,
     kept: u64,
+    count: u64,
+    cols: u16,
     text: Vec<u8>,
     open: bool,
 }
 
 impl Run {
     fn add(&mut self, position: u64, row: &ToldRow, kept: bool, out: &mut Vec<u8>) {
-        let others = self.count - self.kept;
-        let is_long = (others + 1) * u64::from(row.cols) > LINES_CELLS_MAX
+        let is_long = (self.count + 1) * u64::from(row.cols) > LINES_CELLS_MAX
             || self.text.len() + row.text.len() > LINES_OCTETS_MAX;
-        let ends = others > 0 && (kept || row.cols != self.cols || is_long);
-        if ends || position != self.first + self.count {
+        let ends = self.count > 0 && (kept || row.cols != self.cols || is_long);
+        if ends || position != self.first + self.kept + self.count {
             self.end(out);
             self.first = position;
         }
-        self.count += 1;
         if kept {
             self.kept += 1;
         } else {
+            self.count += 1;
             self.cols = row.cols;
             self.open = row.ends == LineEdge::Wrapped;
             self.text.extend_from_slice(&row.text);
@@ -352,10 +363,13 @@ impl Run {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        let Self { first, cols, count, kept, text, open } = core::mem::take(self);
-        let (cols, text) = (cols.into(), text.as_slice());
-        if count > 0 {
-            write_host(HostEvent::Rows(RowsFields { first, cols, count, kept, text, open }), out);
+        let Self { next, first, kept, count, cols, text, open } = core::mem::take(self);
+        self.next = next;
+        if kept + count > 0 {
+            self.next = first + kept + count;
+            let first = (first != next).then_some(first);
+            let (cols, text) = (cols.into(), text.as_slice());
+            write_host(HostEvent::Rows(RowsFields { first, kept, text, count, cols, open }), out);
         }
     }
 }

@@ -12,7 +12,7 @@ use rove_term::history::Keeping;
 use rove_term::{Dialect, Screen, Size, Terminal, announces, frame, same};
 
 use crate::line_mode::{LineMode, LineReport};
-use crate::messages::{HostEvent, read_host, write_host};
+use crate::messages::{DepthFields, HostEvent, read_host, write_host};
 use crate::past::{Past, Reading};
 use crate::session_info::SessionInfo;
 use crate::work::{TURN_CELLS, TURN_OCTETS, diff_cells_max};
@@ -293,7 +293,8 @@ impl Applying {
         // The lines would be gone with the terminal.
         terminal.set_history(Keeping::Nothing);
         let cells_max = diff_cells_max(old, new, octets);
-        Ok(Self { terminal, lines: Reading::default(), cells_max, event: 0, octets: 0 })
+        let told = view.past.as_ref().map_or_else(DepthFields::default, Past::fields);
+        Ok(Self { terminal, lines: Reading::new(told), cells_max, event: 0, octets: 0 })
     }
 
     /// Reads on in host bytes, until they or the turn end.

@@ -98,14 +98,18 @@ fn host_diffs() -> Vec<(&'static str, Vec<HostEvent<'static>>)> {
             vec![
                 HostEvent::Depth(DepthFields { depth: 300, told: 298, erased: 2, falls: 1 }),
                 HostEvent::Rows(RowsFields {
-                    first: 290,
-                    cols: 80,
-                    count: 8,
+                    first: Some(290),
                     kept: 6,
                     text: b"one\r\n\x1b[31mtwo\x1b[m\r\n",
+                    count: 2,
+                    cols: 80,
                     open: false,
                 }),
             ],
+        ),
+        (
+            "extension 20, a row that stood on the screen",
+            vec![HostEvent::Rows(RowsFields { kept: 1, ..RowsFields::default() })],
         ),
         (
             "extension 21",

@@ -151,7 +151,8 @@ fn positions_beyond_all_bounds() {
             let fields = DepthFields { depth, told, erased, falls };
             write_host(HostEvent::Depth(fields), &mut diff);
             let text = b"one\r\ntwo\r\n";
-            let rows = RowsFields { first, cols: 10, count: 2, kept: 0, text, open: false };
+            let first = Some(first);
+            let rows = RowsFields { first, kept: 0, text, count: 2, cols: 10, open: false };
             write_host(HostEvent::Rows(rows), &mut diff);
             view.apply(&diff).unwrap();
             let past = view.past().unwrap();

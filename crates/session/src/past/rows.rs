@@ -21,8 +21,10 @@ const EVENT_WORK: u64 = 10_000;
 const ROW_PASSES: u64 = 8;
 
 /// The lines of a diff, as far as they are read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
+    /// What the base's client was told.
+    base: DepthFields,
     depth: Option<DepthFields>,
     lines: Option<History>,
     rows: u64,
@@ -32,6 +34,11 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// Nothing is read of what one is told who was told `base` before.
+    pub(crate) fn new(base: DepthFields) -> Self {
+        Self { base, depth: None, lines: None, rows: 0, octets: 0, work: 0 }
+    }
+
     pub(crate) fn depth(&mut self, fields: DepthFields) {
         let DepthFields { depth, told, erased, falls } = fields;
         let [depth, told, erased] = [depth, told, erased].map(|n| n.min(POSITION_MAX));
@@ -41,17 +48,17 @@ impl Reading {
     /// Takes the lines of one event, `base` being the screen that the diff starts from and its depth. Returns whether
     /// they are what they are said to be; others are left out.
     pub(crate) fn rows(&mut self, fields: &RowsFields<'_>, base: (&Screen, u64)) -> bool {
-        self.rows = self.rows.saturating_add(fields.count);
+        self.rows = self.rows.saturating_add(fields.kept).saturating_add(fields.count);
         self.octets = self.octets.saturating_add(fields.text.len());
-        let in_bounds =
-            self.rows <= ROWS_MAX && self.octets <= TEXT_OCTETS_MAX && fields.first <= POSITION_MAX;
-        if !in_bounds || fields.kept > fields.count {
+        let next = self.lines.as_ref().map_or(self.base.told, History::end);
+        let first = fields.first.unwrap_or(next);
+        if self.rows > ROWS_MAX || self.octets > TEXT_OCTETS_MAX || first > POSITION_MAX {
             return false;
         }
         let Some(text) = printed(fields, &mut self.work) else { return false };
-        let lines = self.lines.get_or_insert_with(|| History::starting_at(fields.first));
-        let is_next = lines.end() == fields.first;
-        let is_kept = is_next && keep(lines, fields, base);
+        let lines = self.lines.get_or_insert_with(|| History::starting_at(first));
+        let is_next = lines.end() == first;
+        let is_kept = is_next && keep(lines, fields.kept, base);
         if is_kept {
             append(lines, &text);
         }
@@ -63,24 +70,26 @@ impl Reading {
         core::mem::take(&mut self.work)
     }
 
-    /// The depth and the lines that were read, if the diff has a depth.
+    /// The depth and the lines that were read, if the diff has any. Without a depth the screen begins where the lines end.
     pub(crate) fn finish(self) -> Option<(DepthFields, Option<History>)> {
-        Some((self.depth?, self.lines))
+        let end = self.lines.as_ref().map(History::end);
+        let implied = end.map(|end| DepthFields { depth: end, told: end, ..self.base });
+        Some((self.depth.or(implied)?, self.lines))
     }
 }
 
 /// Appends rows that stood on the base's screen.
-fn keep(lines: &mut History, fields: &RowsFields<'_>, (screen, depth): (&Screen, u64)) -> bool {
-    if fields.kept == 0 {
+fn keep(lines: &mut History, kept: u64, (screen, depth): (&Screen, u64)) -> bool {
+    if kept == 0 {
         return true;
     }
     let rows = u64::from(screen.size().rows);
-    let top = fields.first.checked_sub(depth);
-    let Some(top) = top.filter(|top| top.saturating_add(fields.kept) <= rows) else { return false };
+    let top = lines.end().checked_sub(depth);
+    let Some(top) = top.filter(|top| top.saturating_add(kept) <= rows) else { return false };
     if screen.buffer() != Buffer::Primary {
         return false;
     }
-    for at in top..top + fields.kept {
+    for at in top..top + kept {
         lines.append(screen.row(at as u16), screen.pool());
     }
     true
@@ -88,7 +97,7 @@ fn keep(lines: &mut History, fields: &RowsFields<'_>, (screen, depth): (&Screen,
 
 /// The lines that the text of an event prints.
 fn printed(fields: &RowsFields<'_>, work: &mut u64) -> Option<History> {
-    let count = fields.count - fields.kept;
+    let count = fields.count;
     if count == 0 {
         return fields.text.is_empty().then(History::default);
     }

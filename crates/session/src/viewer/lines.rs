@@ -24,7 +24,8 @@ const UNACKED_LOSSY_OCTETS_MAX: usize = 16 << 10;
 const UNACKED_METERED_OCTETS_MAX: usize = 8 << 10;
 /// The share of datagrams lost from which a path counts as lossy.
 const LOSSY: f64 = 0.02;
-/// No lines go alone so soon after a key.
+/// No lines go alone so soon after a key, where few datagrams are lost and octets cost nothing. Elsewhere none go while
+/// somebody types.
 const KEY_PAUSE: Duration = Duration::from_millis(100);
 /// How long somebody counts as typing after a key.
 const TYPING: Duration = Duration::from_secs(1);
@@ -120,7 +121,9 @@ impl LineTelling {
             past.shed();
         }
         past.give_up(frame.history, wanted);
-        let octets = if frame.is_ahead { 0 } else { FRAME_OCTETS_MAX };
+        // What answers a key is to be short where it is likely to be sent more than once.
+        let waits = frame.is_ahead || frame.is_path_poor && self.is_typing(now);
+        let octets = if waits { 0 } else { FRAME_OCTETS_MAX };
         let before = past.told();
         past.tell(frame.history, frame.shown, octets, 0);
         self.note(now, before, past);
@@ -129,26 +132,25 @@ impl LineTelling {
     /// When lines are to be told alone, though the screen has not changed.
     pub(crate) fn due(&self, endpoint: &Endpoint<View, Input>) -> Option<Time> {
         let past = endpoint.local().past().filter(|past| past.is_behind())?;
-        let room = match endpoint.path_stats().sent {
-            _ if self.tariff == Tariff::Metered => UNACKED_METERED_OCTETS_MAX,
-            Some(sent) if sent.loss > LOSSY => UNACKED_LOSSY_OCTETS_MAX,
-            _ => UNACKED_OCTETS_MAX,
+        let is_lossy = endpoint.path_stats().sent.is_some_and(|sent| sent.loss > LOSSY);
+        let (room, pause) = match self.tariff {
+            Tariff::Metered => (UNACKED_METERED_OCTETS_MAX, TYPING),
+            Tariff::Flat if is_lossy => (UNACKED_LOSSY_OCTETS_MAX, TYPING),
+            Tariff::Flat => (UNACKED_OCTETS_MAX, KEY_PAUSE),
         };
         let is_full = past.is_full() || past.octets() >= room;
         if self.is_stuck || is_full || !endpoint.is_told() {
             return None;
         }
-        let pause = if self.tariff == Tariff::Metered { TYPING } else { KEY_PAUSE };
         Some(self.typed.map_or(Time::ZERO, |typed| typed + pause))
     }
 
     /// Tells lines alone.
     pub(crate) fn tell_alone(&mut self, now: Time, view: &mut View, history: &History) {
         self.is_alone = true;
-        let is_typing = self.typed.is_some_and(|typed| now < typed + TYPING);
         let octets = match self.tariff {
             Tariff::Metered => UNACKED_METERED_OCTETS_MAX,
-            Tariff::Flat if is_typing => ALONE_TYPING_OCTETS_MAX,
+            Tariff::Flat if self.is_typing(now) => ALONE_TYPING_OCTETS_MAX,
             Tariff::Flat => ALONE_OCTETS_MAX,
         };
         let shown = view.screen().clone();
@@ -166,6 +168,10 @@ impl LineTelling {
     pub(crate) fn drains_until(&self, view: &View, ended: Time) -> Option<Time> {
         view.past().filter(|past| past.is_behind() || past.octets() > FRAME_OCTETS_MAX)?;
         Some(self.told.map_or(ended, |told| told.max(ended)) + DRAIN_WAIT)
+    }
+
+    fn is_typing(&self, now: Time) -> bool {
+        self.typed.is_some_and(|typed| now < typed + TYPING)
     }
 
     fn note(&mut self, now: Time, before: u64, past: &Past) {
