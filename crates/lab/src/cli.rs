@@ -15,7 +15,7 @@ use crate::real::RealFlags;
 use crate::relay::{Config, Relay};
 use crate::{
     bench, capture, demo, fake_ssh, frames, headlines, html, mutants, net, predict, real, record,
-    stale, sweep,
+    scrollback, stale, sweep,
 };
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -58,6 +58,8 @@ enum Verb {
     Reference(ExperimentFlags),
     /// Keys during a flood of output over narrow links
     Flood(ExperimentFlags),
+    /// Lines that were missed: how soon they come, and what a key waits for meanwhile
+    Scrollback(ExperimentFlags),
     /// How long to gather what a program writes
     Collection(ExperimentFlags),
     /// The congestion controller of bulk streams: alone, beside others, over paths that change
@@ -208,6 +210,7 @@ pub fn main() -> ExitCode {
         Verb::Loss(flags) => experiments::run(&flags, experiments::loss::report),
         Verb::Reference(flags) => experiments::run(&flags, experiments::reference::report),
         Verb::Flood(flags) => experiments::run(&flags, experiments::flood::report),
+        Verb::Scrollback(flags) => experiments::run(&flags, scrollback::report),
         Verb::Collection(flags) => experiments::run(&flags, experiments::collection::report),
         Verb::Pace(flags) => experiments::run(&flags, experiments::pace::report),
         Verb::Roam(RoamFlags { real: true, flags, .. }) => real(&flags, real::roaming::run),

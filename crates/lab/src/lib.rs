@@ -52,6 +52,7 @@ mod rng;
 mod run;
 mod scenario;
 mod scratch;
+mod scrollback;
 mod session;
 mod shell;
 mod sshd;

@@ -43,6 +43,9 @@ pub mod experiments {
     pub mod roam {
         pub use crate::experiments::roam::{DEPENDS, report};
     }
+    pub mod scrollback {
+        pub use crate::scrollback::{DEPENDS, report};
+    }
     pub mod sender {
         pub use crate::experiments::sender::Sender;
     }

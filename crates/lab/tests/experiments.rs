@@ -15,7 +15,7 @@ use common::check_golden;
 use rove_lab::testing::experiments::probe::{Plan, sessions};
 use rove_lab::testing::experiments::report::{Report, Table};
 use rove_lab::testing::experiments::sender::Sender;
-use rove_lab::testing::experiments::{Scale, collection, flood, loss, reference, roam};
+use rove_lab::testing::experiments::{Scale, collection, flood, loss, reference, roam, scrollback};
 use rove_lab::testing::host::Load;
 use rove_lab::testing::link::Profile;
 use serde_json::{Value, json};
@@ -154,6 +154,26 @@ fn keys_during_a_flood() {
     let policed =
         [json!("7: policer 64 kbit/s, 8 kB, RTT 100"), json!("60x200"), json!("rove native")];
     assert!(report.tables[0].number(&policed, "mean").unwrap() <= 1_000.0);
+}
+
+/// Bars: 3 s for all lines; 250 ms more than a round trip for the newest screen, in the median where datagrams are lost;
+/// 8 octets for an Enter.
+#[test]
+fn lines_that_were_missed() {
+    let report = scrollback::report(Scale::Small).unwrap();
+    check_report(&report);
+    for loss in [0, 5, 29] {
+        let number = |column: &str| report.tables[0].number(&[json!(loss)], column).unwrap();
+        assert!(number("all most") <= 3_000.0, "{loss} %");
+        assert!(number("newest median") <= if loss < 29 { 350.0 } else { 550.0 }, "{loss} %");
+    }
+    for loss in [0, 5] {
+        let number =
+            |lines: &str| report.tables[1].number(&[json!(loss), json!(lines)], "median").unwrap();
+        assert!(number("10,000 catch up") <= number("none") + 2.0, "{loss} %");
+    }
+    let octets = |session: &str| report.tables[2].number(&[json!(session)], "octets").unwrap();
+    assert!(octets("with lines") <= octets("without lines") + 8.0);
 }
 
 #[test]

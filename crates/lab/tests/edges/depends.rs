@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rove_lab::testing::experiments::report::VIRTUAL;
-use rove_lab::testing::experiments::{collection, flood, loss, pace, reference, roam};
+use rove_lab::testing::experiments::{collection, flood, loss, pace, reference, roam, scrollback};
 
 use crate::cycles::{graph, reached};
 use crate::source::{Source, root};
@@ -19,6 +19,7 @@ fn experiments_name_the_code_that_they_depend_on() {
     let mut missing = Vec::new();
     for (name, own) in [
         ("collection", collection::DEPENDS),
+        ("scrollback", scrollback::DEPENDS),
         ("flood", flood::DEPENDS),
         ("loss", loss::DEPENDS),
         ("pace", pace::DEPENDS),
