@@ -1,4 +1,5 @@
-//! The rows of the acceptance table of a working day, on real programs and through a real sshd: one case a row.
+//! The rows of the acceptance table of a working day, on real programs and through a real sshd: one case a row. Row 4 is
+//! `lines_that_were_missed` of `tests/experiments.rs`.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 #[path = "../common/mod.rs"]
