@@ -1,5 +1,6 @@
 //! Sessions and copies where a kernel refuses the calls that it is too old for, or a container's filter does: the real
 //! program, under a filter of system calls that answers as those do.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod terminal;

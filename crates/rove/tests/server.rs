@@ -6,12 +6,11 @@ mod visitor;
 use std::fs;
 use std::net::{Ipv6Addr, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::Signal;
 use visitor::{Host, Visitor, is_alive, rove, wait_until};
 
@@ -222,16 +221,20 @@ fn many_starts_leave_nothing() {
     }
 }
 
+/// The process that made this socket, if it listens still.
+fn maker(path: &std::path::Path) -> Option<u32> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let peer = runtime.block_on(async { tokio::net::UnixStream::connect(path).await?.peer_cred() });
+    peer.ok()?.pid().map(i32::cast_unsigned)
+}
+
 /// Where this server has its socket for the agent: the one that its starter has made.
 fn agent_directory(host: &Host) -> PathBuf {
     let is_its = |directory: &PathBuf| {
         let name = directory.file_name().unwrap().to_string_lossy();
         name.starts_with("rove-")
-            && UnixStream::connect(directory.join("agent"))
-                .and_then(|agent| Ok(socket_peercred(agent)?))
-                .is_ok_and(|peer| {
-                    host.starter == Some(peer.pid.as_raw_nonzero().get().cast_unsigned())
-                })
+            && host.starter.is_some()
+            && maker(&directory.join("agent")) == host.starter
     };
     let mut all = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().path());
     all.find(is_its).expect("a socket was made")

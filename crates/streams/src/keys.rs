@@ -22,6 +22,7 @@ use rustls::{DigitallySignedStruct, Error, KeyLog, SignatureScheme};
 
 use zeroize::Zeroizing;
 
+use crate::algorithms;
 use crate::mux::Role;
 use crate::secrets::{Guarded, SecretMemory};
 
@@ -60,14 +61,8 @@ impl fmt::Debug for Keys {
 impl Keys {
     /// Those of this secret, kept in this memory.
     pub fn new(secret: &[u8; 32], memory: SecretMemory) -> Keys {
-        let mut provider = rustls::crypto::ring::default_provider();
-        provider.cipher_suites = vec![
-            // QUIC needs this one in any case, for its first packets (RFC 9001 §5.2).
-            rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
-            rustls::crypto::ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        ];
         let secret = memory.within(|| Arc::new(hmac::Key::new(hmac::HMAC_SHA256, secret)));
-        Keys { secret, memory, provider: Arc::new(provider), log: None }
+        Keys { secret, memory, provider: Arc::new(algorithms::provider()), log: None }
     }
 
     /// Reports each TLS secret as it is made.

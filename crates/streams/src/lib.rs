@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 
+mod algorithms;
 mod batched;
 pub mod carried;
 mod channel;
