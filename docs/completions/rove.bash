@@ -50,7 +50,7 @@ _rove() {
 
     case "${cmd}" in
         rove)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp doctor exec install ls attach new kill help"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --no-fallback --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --help --version cp doctor exec install ls attach new kill help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -174,7 +174,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__attach)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --view --take --fill --size --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --view --take --fill --size --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --no-fallback --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -883,7 +883,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__new)
-            opts="-s -A -a -n -v -q -L -R -D -g -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --name --attach --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --forward-agent --help --version"
+            opts="-s -A -a -n -v -q -L -R -D -g -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --name --attach --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --no-fallback --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --no-ssh-pty --experimental-remote-ip --forward-agent --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_rove_global_optspecs
-    string join \n predict= a n predict-overwrite obscure= obscure-slot= no-init init history= no-clipboard way= metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
+    string join \n predict= a n predict-overwrite obscure= obscure-slot= no-init init history= no-clipboard way= no-fallback metered no-install v q L= R= D= g public-remote A N W= give-up= udp-port= server= bind-server= local native mosh-wire ssh= family= 4 6 p= l= i= J= F= o= t C no-ssh-pty experimental-remote-ip= h/help V/version
 end
 
 function __fish_rove_needs_command
@@ -65,6 +65,7 @@ complete -c rove -n "__fish_rove_needs_command" -l predict-overwrite -d 'Guess t
 complete -c rove -n "__fish_rove_needs_command" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
 complete -c rove -n "__fish_rove_needs_command" -l init -d 'Take the terminal\'s alternate screen for the whole session'
 complete -c rove -n "__fish_rove_needs_command" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_needs_command" -l no-fallback -d 'Do not run ssh again where the host has stopped to answer'
 complete -c rove -n "__fish_rove_needs_command" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
 complete -c rove -n "__fish_rove_needs_command" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
 complete -c rove -n "__fish_rove_needs_command" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
@@ -306,6 +307,7 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -l predict-overwrite -
 complete -c rove -n "__fish_rove_using_subcommand attach" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l init -d 'Take the terminal\'s alternate screen for the whole session'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_using_subcommand attach" -l no-fallback -d 'Do not run ssh again where the host has stopped to answer'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
 complete -c rove -n "__fish_rove_using_subcommand attach" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'
@@ -365,6 +367,7 @@ complete -c rove -n "__fish_rove_using_subcommand new" -l predict-overwrite -d '
 complete -c rove -n "__fish_rove_using_subcommand new" -l no-init -d 'Stay on the terminal\'s main screen, also with mosh-server, whose sessions else take the alternate one'
 complete -c rove -n "__fish_rove_using_subcommand new" -l init -d 'Take the terminal\'s alternate screen for the whole session'
 complete -c rove -n "__fish_rove_using_subcommand new" -l no-clipboard -d 'Keep programs on the host from writing your clipboard. (None ever reads it.)'
+complete -c rove -n "__fish_rove_using_subcommand new" -l no-fallback -d 'Do not run ssh again where the host has stopped to answer'
 complete -c rove -n "__fish_rove_using_subcommand new" -l metered -d 'Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost'
 complete -c rove -n "__fish_rove_using_subcommand new" -l no-install -d 'Never ask whether to copy rove to a host that has no server'
 complete -c rove -n "__fish_rove_using_subcommand new" -s v -d 'Tell every step with its time; -vv makes ssh tell too, -vvv more'

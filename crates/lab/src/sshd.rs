@@ -165,6 +165,11 @@ impl Sshd {
         self.scratch.path()
     }
 
+    /// The file with the key that may log in. Without it nobody may.
+    pub fn authorized_keys(&self) -> PathBuf {
+        self.scratch.join("user_key.pub")
+    }
+
     /// Its log.
     pub fn log(&self) -> String {
         log_in(&self.scratch)

@@ -5,6 +5,7 @@ mod screen;
 pub(crate) mod session;
 pub(crate) mod streams;
 mod way;
+mod way_back;
 
 use std::fmt;
 use std::io;
@@ -23,6 +24,8 @@ use crate::client::screen::{Screen, window};
 use crate::client::streams::StreamsHandle;
 pub use crate::client::way::WaySetting;
 use crate::client::way::{WayWatch, client_stream};
+use crate::client::way_back::Returning;
+pub use crate::client::way_back::WayBack;
 use crate::failure::Failure;
 use crate::net::carrier::Carrier;
 use crate::net::port::Port;
@@ -70,6 +73,8 @@ pub struct Settings {
     pub detaches_on_close: bool,
     /// Which ways to the server are used.
     pub way: WaySetting,
+    /// ssh may be run again where none of them answers any more.
+    pub falls_back: bool,
 }
 
 /// How a session ended.
@@ -85,6 +90,8 @@ pub struct Ended {
     pub signal: Option<Signal>,
     /// Datagrams that did not decrypt.
     pub refused: u64,
+    /// Why the session is gone, if its host has said so.
+    pub gone: Option<String>,
 }
 
 /// Runs a session on the user's terminal until it ends. `beside` passes on the session's knowledge of the
@@ -95,6 +102,7 @@ pub async fn run(
     settings: &Settings,
     beside: Option<StreamsHandle>,
     host: &str,
+    back: Option<WayBack>,
     trace: &Trace,
 ) -> Result<Ended, Failure> {
     let failed = |what: &str, error: io::Error| Failure::new(format!("{what}: {error}"), "");
@@ -103,7 +111,7 @@ pub async fn run(
         Secret::Mosh(_) => Datagrams::MayBeCut,
         Secret::Native(..) => Datagrams::Whole,
     };
-    let paths = Routes::open(now, found.candidates, datagrams)
+    let paths = Routes::open(now, found.candidates.clone(), datagrams)
         .map_err(|e| failed("cannot open a UDP socket", e))?;
     let tty = Tty::open().map_err(|e| failed("cannot use this terminal", e))?;
     let signals = Signals::watch(WATCHED).map_err(|e| failed("cannot watch signals", e))?;
@@ -112,6 +120,8 @@ pub async fn run(
         trace.step(format_args!("no news of the network to be had: {error}"));
     }
     let (kind, server) = (found.kind, paths.server());
+    let back = back.and_then(|back| Returning::new(now, back, &found, server, settings.way));
+    let back = back.transpose().map_err(|e| failed("cannot keep a way back", e))?;
     let stream = found.stream.map(client_stream).transpose();
     let stream = stream.map_err(|e| failed("cannot go on over ssh", e))?;
     if stream.is_none() && settings.way == WaySetting::Ssh {
@@ -147,13 +157,15 @@ pub async fn run(
     trace.step(format_args!("confined: {confined}"));
     let ways = WayWatch::new(now, host, server, settings.way);
     let mut screen = Screen::new(clock, trace, client, tty, signals, beside, ways);
+    screen.return_by(back);
     let result = screen.run(&mut port).await.map_err(|e| failed("the session broke off", e));
     let session = screen.session_info();
+    let gone = screen.gone();
     let (failure, signal, refused) = screen.end();
     trace.release();
     match failure {
         Some(what) => Err(Failure::new(what, "ExitOnForwardFailure is set.")),
-        None => result.map(|exit| Ended { exit, session, kind, signal, refused }),
+        None => result.map(|exit| Ended { exit, session, kind, signal, refused, gone }),
     }
 }
 

@@ -41,6 +41,9 @@ pub(crate) trait End {
     /// The stream to the peer has ended.
     fn stream_ended(&mut self, _stream: StreamId) {}
 
+    /// Another stream is in use: its end tells the session, if that cannot see it by itself.
+    fn stream_added(&mut self, _now: Time, _stream: StreamId) {}
+
     /// Another stream to a peer.
     fn take_stream(&mut self) -> Option<Stdio> {
         None
@@ -94,7 +97,8 @@ pub(crate) async fn run(port: &mut Port<'_>, end: &mut dyn End) -> io::Result<()
         receive(port, end, now)?;
         end.after(now)?;
         while let Some(stream) = end.take_stream() {
-            port.add_stream(stream);
+            let id = port.add_stream(stream);
+            end.stream_added(now, id);
         }
         port.send_all(now, end.session());
         if port.has_stream()

@@ -11,6 +11,7 @@ mod doctor;
 mod driver;
 mod failure;
 mod install;
+mod keeper;
 mod net;
 mod notice;
 mod os;

@@ -6,6 +6,7 @@ pub(crate) mod frames;
 #[cfg(test)]
 pub(crate) mod memory;
 pub(crate) mod port;
+pub(crate) mod refusal;
 pub(crate) mod routes;
 pub(crate) mod stdio;
 pub(crate) mod udp;

@@ -14,7 +14,8 @@ pub(crate) mod names;
 mod system;
 mod unix;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 
 use zeroize::Zeroizing;
 
@@ -32,11 +33,17 @@ pub(crate) fn words(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Which machine this is, in a word that says nothing else of it: names may stand for several.
+/// A hash of this machine's identity (machine-id(5)), by which a client sees that a name leads elsewhere now.
 pub(crate) fn machine() -> String {
-    let id = std::fs::read("/etc/machine-id").unwrap_or_default();
-    let hash = blake3::derive_key("rove 2026 which machine a session is on", id.trim_ascii());
-    hash[..8].iter().map(|octet| format!("{octet:02x}")).collect()
+    let mut id = String::new();
+    let file = File::open("/etc/machine-id").or_else(|_| File::open("/var/lib/dbus/machine-id"));
+    let _ = file.and_then(|file| file.take(64).read_to_string(&mut id));
+    let name = rustix::system::uname();
+    // Containers may have none.
+    let known =
+        if id.trim().is_empty() { name.nodename().to_bytes() } else { id.trim().as_bytes() };
+    let text = [&b"rove machine "[..], known].concat();
+    blake3::hash(&text).to_hex()[..16].to_owned()
 }
 
 /// Fresh random bytes from the kernel.

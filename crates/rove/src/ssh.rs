@@ -393,8 +393,9 @@ impl Login {
         match outcome {
             Ok(Some(reply)) if reader.carried().is_some() => {
                 trace.step(format_args!("ssh stays, as a second way"));
-                let rest = reader.take_rest();
-                Ok((reply, SshStream::of(child, input, output, rest, said)))
+                let machine = reader.carried().unwrap_or_default().to_owned();
+                let begun = (reader.take_rest(), machine);
+                Ok((reply, SshStream::of(child, input, output, begun, said)))
             }
             Ok(Some(reply)) => {
                 // ssh may stay to serve as somebody's ControlMaster: it is left alone, and what it

@@ -27,7 +27,7 @@ pub mod cli {
 pub mod client {
     pub use crate::client::session::Session;
     pub use crate::client::streams::beside;
-    pub use crate::client::{Settings, WaySetting, run};
+    pub use crate::client::{Settings, WayBack, WaySetting, run};
 }
 
 pub mod copy {
@@ -57,6 +57,10 @@ pub mod copy {
 
 pub mod install {
     pub use crate::install::executable::Executable;
+}
+
+pub mod keeper {
+    pub use crate::keeper::message::{NoReply, Reply, Whereabouts, Wish};
 }
 
 pub mod net {

@@ -27,8 +27,15 @@ async fn session_that_panics(way: &str) {
     let clock = Clock::start();
     let trace = Trace::new(clock, Verbosity::Quiet);
     let settings = settings();
-    let session =
-        rove::testing::client::run(clock, Host::found_by(way), &settings, None, "here", &trace);
+    let session = rove::testing::client::run(
+        clock,
+        Host::found_by(way),
+        &settings,
+        None,
+        "here",
+        None,
+        &trace,
+    );
     let faults = async {
         beside.recv().await;
         let thread = std::thread::spawn(|| panic!("as planned, in a thread"));
@@ -59,6 +66,7 @@ fn settings() -> Settings {
         tariff: CostProfile::Flat,
         detaches_on_close: false,
         way: WaySetting::Udp,
+        falls_back: false,
     }
 }
 

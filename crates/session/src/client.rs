@@ -245,6 +245,16 @@ impl Client {
         self.bar.warn(now, warning);
     }
 
+    /// Shows in the bar, until the server is heard, why it may be silent.
+    pub fn suspect(&mut self, why: &str) {
+        self.bar.say(why, Lifetime::UntilContact);
+    }
+
+    /// Shows beside the server's silence which remedy is tried, or left to the user; `None`: none is.
+    pub fn remedy(&mut self, remedy: Option<String>) {
+        self.bar.remedy(remedy);
+    }
+
     /// The next thing for the driver to do.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()

@@ -32,6 +32,8 @@ pub enum Cause {
     NoContact,
     /// The peer was not heard for too long.
     Silence,
+    /// Its host was asked by another way, and the session is not there any more.
+    Gone,
     /// The connection cannot go on.
     Failed(Failure),
 }

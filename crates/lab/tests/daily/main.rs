@@ -12,5 +12,6 @@ mod inline;
 mod scrollback;
 mod sessions;
 mod tmux;
+mod way_back;
 mod ways;
 mod xterm;

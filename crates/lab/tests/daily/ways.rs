@@ -2,7 +2,7 @@
 //! their own, in which nftables drops what it is told to.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::common::rove_program;
 use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, until, words};
 
 /// An sshd in a network of its own.
-struct Scene {
+pub struct Scene {
     sshd: Sshd,
     config: PathBuf,
     net: Net,
@@ -35,21 +35,21 @@ const CASES: [Case<Scene>; 7] = [
 ];
 
 /// As a row shows it, without the blank behind it.
-const PROMPT: &str = "ready>";
+pub const PROMPT: &str = "ready>";
 
 #[test]
 fn ways() {
-    let scene = Scene::start();
+    let scene = Scene::start("rovelab-ways");
     let failures = run_cases("ways", &CASES, &scene);
     assert!(failures.is_empty(), "{}\nsshd's log:\n{}", failures.join("\n"), scene.sshd.log());
 }
 
 impl Scene {
-    fn start() -> Scene {
+    pub fn start(user: &str) -> Scene {
         let net = Net::open(&Scenario::alike(Profile::default(), 1), None).unwrap();
         let mut sshd = net.within(End::Near, Sshd::start).unwrap();
         let rove = std::fs::read(rove_program()).unwrap();
-        let user = sshd.add_user("rovelab-ways", "/bin/bash").unwrap();
+        let user = sshd.add_user(user, "/bin/bash").unwrap();
         user.write(".local/bin/rove", &rove, 0o755).unwrap();
         user.write(".hushlogin", "", 0o644).unwrap();
         user.write(".bash_profile", "PS1='ready> '\n", 0o644).unwrap();
@@ -59,7 +59,7 @@ impl Scene {
     }
 
     /// Whether datagrams to and from servers pass from now on.
-    fn let_udp(&self, passes: bool) -> Outcome {
+    pub fn let_udp(&self, passes: bool) -> Outcome {
         let rules = match passes {
             true => "flush ruleset".to_owned(),
             false => "flush ruleset; table inet rove { chain out { type filter hook output \
@@ -68,13 +68,36 @@ impl Scene {
         };
         let mut nft = bounded("nft");
         nft.arg(rules);
-        self.net.place(End::Near, &mut nft);
-        let status = nft.status().map_err(words)?;
-        if status.success() { Ok(()) } else { Err(format!("nft ended with {status}")) }
+        self.run(&mut nft)
+    }
+
+    /// Runs a program in the network.
+    pub fn run(&self, command: &mut Command) -> Outcome {
+        self.net.place(End::Near, command);
+        let status = command.status().map_err(words)?;
+        if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) }
+    }
+
+    /// Whether sshd lets anybody in from now on.
+    pub fn admit(&self, admits: bool) -> Outcome {
+        let keys = self.sshd.authorized_keys();
+        let away = keys.with_extension("away");
+        let (from, to) = if admits { (&away, &keys) } else { (&keys, &away) };
+        fs::rename(from, to).map_err(words)
+    }
+
+    /// ssh's configuration.
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
+    /// What sshd has said.
+    pub fn log(&self) -> String {
+        self.sshd.log()
     }
 
     /// A session with these words before the host.
-    fn session(&self, options: &[&str]) -> Result<Program, String> {
+    pub fn session(&self, options: &[&str]) -> Result<Program, String> {
         let mut command = bounded(rove_program());
         command.arg("-F").arg(&self.config).args(options).arg("here");
         self.settle(&mut command);
@@ -104,12 +127,12 @@ impl Scene {
 }
 
 /// Waits until the screen shows a text.
-fn see(session: &mut Program, text: &str) -> Outcome {
+pub fn see(session: &mut Program, text: &str) -> Outcome {
     let shown = session.wait_for(text, LIMIT, |session| session.shows(text));
     shown.map_err(|missed| format!("{missed}"))
 }
 
-fn leave(session: &mut Program) -> Outcome {
+pub fn leave(session: &mut Program) -> Outcome {
     session.send("exit\r");
     session.wait_exit(LIMIT).map(drop).map_err(words)
 }

@@ -58,6 +58,8 @@ pub struct HostConfig {
     pub(super) detaches: Option<bool>,
     /// Which ways to the server are used.
     pub(super) way: Option<WaySetting>,
+    /// Whether ssh is run again where none of them answers any more.
+    pub(super) fallback: Option<bool>,
 }
 
 /// The whole file.
@@ -159,6 +161,7 @@ impl HostConfig {
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
             "clearhistory" => first(&mut self.clear_history, yes_or_no()?),
             "install" => first(&mut self.install, yes_or_no()?),
+            "fallback" => first(&mut self.fallback, yes_or_no()?),
             "way" => {
                 let known = WayWord::from_str(word, true).map(WaySetting::from);
                 first(&mut self.way, known.map_err(|_| bad("auto, udp or ssh is taken"))?);
@@ -189,6 +192,7 @@ impl HostConfig {
             install,
             detaches,
             way,
+            fallback,
         } = later;
         self.predict = self.predict.or(*predict);
         self.escape = self.escape.or(*escape);
@@ -202,12 +206,13 @@ impl HostConfig {
         self.clear_history = self.clear_history.or(*clear_history);
         self.install = self.install.or(*install);
         self.way = self.way.or(*way);
+        self.fallback = self.fallback.or(*fallback);
         self.detaches = self.detaches.or(*detaches);
     }
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "Predict",
     "EscapeKey",
     "Obscure",
@@ -220,6 +225,7 @@ const NAMES: [&str; 12] = [
     "Install",
     "OnClose",
     "Way",
+    "Fallback",
 ];
 
 impl Config {
@@ -405,7 +411,7 @@ mod tests {
             ClearHistory no
             Install no
             OnClose detach
-            Obscure never\nway SSH";
+            Obscure never\nway SSH\nFallback no";
         let expected = HostConfig {
             predict: Some(Display::Always),
             escape: Some(Escape::Key(0x18)),
@@ -420,6 +426,7 @@ mod tests {
             install: Some(false),
             detaches: Some(true),
             way: Some(WaySetting::Ssh),
+            fallback: Some(false),
         };
         assert_eq!(of(text, "h"), expected);
         assert_eq!(of("", "h"), HostConfig::default());

@@ -30,6 +30,13 @@ pub(crate) fn broken_off(host: &str, ended: &Ended, ports: &str) -> Option<Failu
             format!("the session was ended on {host} before its program"),
             "Somebody ended the server there, or its host is going down; start again.",
         ),
+        (Cause::Gone, _) => Failure::new(
+            format!(
+                "the session on {host} is gone: {}",
+                ended.gone.as_deref().unwrap_or("it is not there any more")
+            ),
+            "",
+        ),
         _ if exit.clean => return None,
         (Cause::Failed(failure), _) => Failure::new(format!("the session ended: {failure}"), ""),
         _ if !exit.contact && *refused > 0 => Failure::new(

@@ -91,7 +91,7 @@ fn run(
         is_ssh_alone: false,
     };
     let host = server.ip().to_string();
-    let session = async { client::run(clock, found, &settings, None, &host, trace).await };
+    let session = async { client::run(clock, found, &settings, None, &host, None, trace).await };
     let ended = crate::runtime::in_runtime(session)?;
     if let Some(failure) = crate::cli::login::broken_off(&server.ip().to_string(), &ended, "-p") {
         let text = format!("{}\n{}", failure.what, failure.next);
@@ -110,6 +110,7 @@ fn settings() -> Result<Settings, MoshClientError> {
     };
     let set = |name| environment::variable_os(name).is_some();
     Ok(Settings {
+        falls_back: false,
         tty: environment::terminal(),
         escape: environment::escape(environment::variable_os("MOSH_ESCAPE_KEY")),
         window: set("MOSH_NO_TERM_INIT").then_some(TtyScreen::Main),

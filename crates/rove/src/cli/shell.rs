@@ -12,7 +12,7 @@ use rove_session::predict::{Display, Editing, Settings as Guesses};
 use rove_term::{Ability, Dialect};
 use tokio::sync::mpsc;
 
-use crate::bootstrap::{CostProfile, Goal, program_line};
+use crate::bootstrap::{CostProfile, Goal, Server, program_line};
 use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
 use crate::cli::environment::{
@@ -26,8 +26,9 @@ use crate::cli::login::{broken_off, login};
 use crate::cli::order::Ordered;
 use crate::cli::words::{RoveArgs, SessionArgs};
 use crate::client::streams::{self, StreamsHandle};
-use crate::client::{self, Ended, Settings, WaySetting};
+use crate::client::{self, Ended, Settings, WayBack, WaySetting};
 use crate::failure::{FAILED, Failure};
+use crate::keeper::Keeper;
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
 use crate::os::clock::Clock;
 use crate::os::sandbox::{Reach, confine_all};
@@ -36,7 +37,7 @@ use crate::runtime::{run, runtime};
 use crate::services::forward::apart::Serving;
 use crate::services::forward::wishes::Ready;
 use crate::services::silence;
-use crate::ssh::{Found, Login, Reached};
+use crate::ssh::{Found, Login, Reached, Wires};
 use crate::trace::Trace;
 
 /// Runs a session with a shell, and the forwardings beside it. `meant` is the line that was meant if there is no such host.
@@ -62,6 +63,7 @@ pub(super) fn session(
     asking: Asking,
     trace: &Trace,
 ) -> Result<ExitCode, Failure> {
+    let mut back = way_back(&login, &settings, trace);
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
@@ -82,9 +84,26 @@ pub(super) fn session(
             true => None,
             false => forwarding(ready, &found, &login.host, trace)?,
         };
-        let ended = client::run(clock, found, &settings, beside, &login.host, trace).await?;
+        let ended =
+            client::run(clock, found, &settings, beside, &login.host, back.take(), trace).await?;
         status(&login, &ended, trace)
     })
+}
+
+/// The way back to the session, where the user wants one. It comes before all threads and keys.
+fn way_back(login: &Login, settings: &Settings, trace: &Trace) -> Option<WayBack> {
+    let is_wanted = settings.falls_back && login.request.carry;
+    let is_stock = matches!(login.request.server, Server::Stock(_));
+    if !is_wanted || is_stock || login.wires == Wires::Mosh {
+        return None;
+    }
+    match Keeper::start(login) {
+        Ok(keeper) => Some(WayBack { keeper, login: login.clone() }),
+        Err(error) => {
+            trace.step(format_args!("there will be no way back over ssh: {error}"));
+            None
+        }
+    }
 }
 
 /// Starts the forwardings beside a shell, where the server can.
@@ -288,6 +307,7 @@ pub(super) fn settings(
         detaches_on_close: own.detaches == Some(true),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },
         way,
+        falls_back: !session.no_fallback && own.fallback != Some(false),
     })
 }
 

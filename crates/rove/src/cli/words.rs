@@ -141,6 +141,10 @@ pub(super) struct SessionArgs {
     #[command(flatten)]
     pub(super) way: WayArgs,
 
+    /// Do not run ssh again where the host has stopped to answer.
+    #[arg(long)]
+    pub(super) no_fallback: bool,
+
     /// Where octets are paid for: with a rove there, neither end says a thing so often in case packets are lost.
     #[arg(long)]
     pub(super) metered: bool,

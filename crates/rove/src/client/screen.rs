@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rove_session::client::{Cause, Event, Exit};
 use rove_session::{Client, SessionInfo};
-use rove_ssp::{Machine, Reject, Session, StreamId, Time};
+use rove_ssp::{Machine, Reject, Remote, Session, StreamId, Time};
 use rove_streams::clock;
 use rove_term::Size;
 use rustix::process::{Signal, kill_current_process_group};
@@ -16,9 +16,12 @@ use zeroize::Zeroize;
 
 use crate::client::streams::StreamsHandle;
 use crate::client::way::{WayNews, WayWatch};
+use crate::client::way_back::Returning;
 use crate::driver::{self, End, Flow};
+use crate::keeper::Answer;
 use crate::net::carrier::{Carrier, Heard};
 use crate::net::port::{Network, Port, Turn};
+use crate::net::stdio::Stdio;
 use crate::notice::{Notice, OnFailure};
 use crate::os::clock::Clock;
 use crate::os::signals::Signals;
@@ -47,6 +50,8 @@ const HEARD_OUT_BYTES: usize = 1024;
 enum Wake {
     Signal(Signal),
     Notice(Notice),
+    /// The keeper has answered.
+    Answer(io::Result<Answer>),
     Flushed,
     /// This many octets were typed; 0 is the end of input.
     Keys(usize),
@@ -64,6 +69,9 @@ pub(super) struct Screen<'a> {
     /// Streams beside the session.
     beside: Option<StreamsHandle>,
     ways: WayWatch,
+    back: Option<Returning>,
+    /// Why the session is gone, if it is.
+    gone: Option<String>,
     wake: Option<Wake>,
     /// This turn handled that event.
     handled: bool,
@@ -96,6 +104,8 @@ impl<'a> Screen<'a> {
             signals,
             beside,
             ways,
+            back: None,
+            gone: None,
             wake: None,
             handled: false,
             typed: Box::new([0; KEYS_BYTES_MAX]),
@@ -105,6 +115,11 @@ impl<'a> Screen<'a> {
             signal: None,
             exit: None,
         }
+    }
+
+    /// It can come back to the session this way.
+    pub(super) fn return_by(&mut self, back: Option<Returning>) {
+        self.back = back;
     }
 
     /// Shows the session on the terminal until it ends, and gives the terminal back.
@@ -122,6 +137,11 @@ impl<'a> Screen<'a> {
     /// What the server last said of the session.
     pub(super) fn session_info(&self) -> Option<SessionInfo> {
         self.client.view().session().cloned()
+    }
+
+    /// Why the session is gone, if it is.
+    pub(super) fn gone(&mut self) -> Option<String> {
+        self.gone.take()
     }
 
     /// Closes the streams. Returns the failure that ended the session early, the signal that asked for the end,
@@ -143,6 +163,11 @@ impl<'a> Screen<'a> {
             && let Poll::Ready(Some(news)) = beside.news.poll_recv(cx)
         {
             return Poll::Ready(Ok(Wake::Notice(news)));
+        }
+        if let Some(back) = &mut self.back
+            && let Poll::Ready(answer) = back.poll_answer(cx)
+        {
+            return Poll::Ready(Ok(Wake::Answer(answer)));
         }
         if !self.tty.is_flushed()
             && let Poll::Ready(()) = self.tty.poll_flush(cx)
@@ -171,10 +196,18 @@ impl<'a> Screen<'a> {
             }
             Wake::Keys(len) => {
                 self.client.handle_keys(now, &self.typed[..len]);
+                self.back.iter_mut().for_each(|back| back.typed(now));
                 self.typed[..len].zeroize();
             }
             Wake::Part => self.client.apply_part(now),
             Wake::Notice(news) => self.tell(now, news),
+            Wake::Answer(answer) => {
+                let Some(back) = &mut self.back else { return };
+                self.gone = back.answered(now, answer, &mut self.client, self.trace);
+                if self.gone.is_some() {
+                    self.client.end_gone(now);
+                }
+            }
             Wake::Signal(Signal::WINCH) => {
                 let size = window(self.trace);
                 self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
@@ -347,6 +380,9 @@ impl End for Screen<'_> {
         if let (Network::Changed | Network::Slept, Some(beside)) = (turn.network, &self.beside) {
             beside.link.moved();
         }
+        if let (Network::Changed | Network::Slept, Some(back)) = (turn.network, &mut self.back) {
+            back.network_changed(turn.now);
+        }
         let wake = self.wake.take();
         self.handled = wake.is_some();
         if let Some(wake) = wake {
@@ -368,6 +404,11 @@ impl End for Screen<'_> {
         if let Some(StreamsHandle { link, .. }) = &self.beside {
             heard.at.iter().for_each(|at| link.heard(*at));
         }
+        if let Some(back) = &mut self.back
+            && !heard.from.is_stream()
+        {
+            back.heard(heard.at);
+        }
         if let Some(chosen) = heard.chosen {
             self.trace.step(format_args!("sending to {chosen}"));
         }
@@ -375,10 +416,21 @@ impl End for Screen<'_> {
 
     fn stream_ended(&mut self, _: StreamId) {
         self.trace.step(format_args!("ssh has ended"));
+        self.back.iter_mut().for_each(Returning::stream_ended);
+    }
+
+    fn take_stream(&mut self) -> Option<Stdio> {
+        self.back.as_mut()?.take_stream()
+    }
+
+    fn stream_added(&mut self, now: Time, stream: StreamId) {
+        self.client.stream_opened(now, stream);
     }
 
     fn is_done_with_stream(&mut self, now: Time) -> bool {
-        let is_done = self.ways.done_at().is_some_and(|at| at <= now);
+        // One that was opened in this turn is in use before the way is looked at.
+        let is_in_use = self.client.peer().is_some_and(Remote::is_stream);
+        let is_done = !is_in_use && self.ways.done_at().is_some_and(|at| at <= now);
         if is_done {
             self.trace.step(format_args!("UDP works, ssh is not needed any more"));
         }
@@ -397,6 +449,9 @@ impl End for Screen<'_> {
                 self.client.warn(now, &text);
             }
             None => {}
+        }
+        if let Some(back) = &mut self.back {
+            back.advance(now, &mut self.client, self.trace);
         }
         if self.client.take_activity()
             && let Some(StreamsHandle { link, .. }) = &self.beside
@@ -418,7 +473,8 @@ impl End for Screen<'_> {
     }
 
     fn deadline(&self, now: Time) -> Option<Time> {
-        let ways = [self.ways.note_at(self.round_trip()), self.ways.done_at()];
+        let back = self.back.as_ref().and_then(Returning::due);
+        let ways = [self.ways.note_at(self.round_trip()), self.ways.done_at(), back];
         let ways = ways.into_iter().flatten().filter(|at| *at > now);
         let due = self.client.poll_timeout().into_iter().chain(ways).min();
         let is_stuck = !self.tty.is_flushed() && due.is_some_and(|due| due <= now);

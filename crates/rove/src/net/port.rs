@@ -103,6 +103,10 @@ impl<'a> Port<'a> {
     pub(crate) fn add_stream(&mut self, mut stream: Stdio) -> StreamId {
         let id = stream.id();
         stream.carry(self.quic().open(id.number()));
+        // A client has one server, and a new way to it in place of one that is as good as dead.
+        if matches!(self.carrier, Carrier::Client(_)) {
+            self.streams.clear();
+        }
         self.streams.push(stream);
         id
     }

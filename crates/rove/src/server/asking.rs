@@ -3,14 +3,15 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read, Write as _};
-use std::net::IpAddr;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
 use rove_ssp::ConnId;
 use rustix::event::Timespec;
 
 use crate::bootstrap::nonce::Nonce;
+use crate::os;
 use crate::os::clock::uptime;
 use crate::printable::printable;
 use crate::server::options::{Aim, Ask, Greeting, Options};
@@ -43,6 +44,7 @@ pub(super) fn answer(places: &Places, asked: Ask, ssh_client: Option<IpAddr>) ->
             asking.attach(name.as_ref(), attach, carries.then_some(ssh_client))
         }
         Aim::Kill(name) => asking.kill(name.as_ref()),
+        Aim::Join(conn, port) => asking.join(conn, port, ssh_client),
     }
 }
 
@@ -116,7 +118,7 @@ impl Asking {
         let asking = Asking { nonce, entries, denied };
         let system = rustix::system::uname();
         let name = printable(system.nodename().to_bytes(), 255).replace(' ', "?");
-        asking.say("AT", format_args!("{name} {} {}", machine(), uptime().as_secs()))?;
+        asking.say("AT", format_args!("{name} {} {}", os::machine(), uptime().as_secs()))?;
         if let Some(why) = asking.denied.first() {
             asking.say("SOCKET", printable(why.as_bytes(), 300))?;
         }
@@ -169,6 +171,33 @@ impl Asking {
         }
     }
 
+    /// A client that has lost its session goes on over this stream, or is told that the session is gone. It is gone
+    /// if none knows the client, none keeps silent, and nobody listens on its port: a session without a control socket
+    /// is found by that alone.
+    fn join(&self, conn: ConnId, port: u16, from: Option<IpAddr>) -> io::Result<()> {
+        let request = Request::Carry(conn, from);
+        let mut is_sure = self.denied.is_empty();
+        for entry in &self.entries {
+            match ask::carry(&entry.path, &request) {
+                Ok(way) => {
+                    let nonce = &self.nonce;
+                    print(&format!(
+                        "ROVE LISTED {nonce} 1\nROVE CARRY {nonce} {}\n",
+                        os::machine()
+                    ))?;
+                    return pass_on(way);
+                }
+                // It has said no.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(_) => is_sure = false,
+            }
+        }
+        match is_sure && is_free(port) {
+            true => self.refuse("gone"),
+            false => self.refuse("hidden"),
+        }
+    }
+
     /// Passes on what the client waits for, and what it says over this stream from then on.
     fn joined(&self, entry: &Entry, line: &str, carry: Option<Option<IpAddr>>) -> io::Result<()> {
         let conn = line.split(' ').nth(5).and_then(ConnId::parse);
@@ -177,7 +206,7 @@ impl Asking {
         let way = wanted.and_then(|request| ask::carry(&entry.path, &request).ok());
         let Some(way) = way else { return print(&format!("{line}\n")) };
         // In one piece: a client does not wait long for the second line.
-        print(&format!("{line}\nROVE CARRY {} {}\n", self.nonce, machine()))?;
+        print(&format!("{line}\nROVE CARRY {} {}\n", self.nonce, os::machine()))?;
         pass_on(way)
     }
 
@@ -224,6 +253,18 @@ impl Asking {
     }
 }
 
+/// Whether nobody listens on a UDP port, as far as trying it tells.
+fn is_free(port: u16) -> bool {
+    let is_free = |ip: IpAddr| match UdpSocket::bind((ip, port)) {
+        Ok(_) => true,
+        // This machine may do without one of the families.
+        Err(error) => {
+            !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
+        }
+    };
+    is_free(Ipv4Addr::UNSPECIFIED.into()) && is_free(Ipv6Addr::UNSPECIFIED.into())
+}
+
 /// Waits until a session is gone that was told to end. Returns whether it is.
 fn is_gone(entry: &Entry) -> bool {
     let begin = uptime();
@@ -234,20 +275,6 @@ fn is_gone(entry: &Entry) -> bool {
         let _ = rustix::event::poll(&mut [], Some(&GONE_LOOK));
     }
     false
-}
-
-/// A hash of this machine's identity (machine-id(5)), by which a client sees that a name leads elsewhere now.
-fn machine() -> String {
-    let mut id = String::new();
-    let file = File::open("/etc/machine-id").or_else(|_| File::open("/var/lib/dbus/machine-id"));
-    let _ = file.and_then(|file| file.take(64).read_to_string(&mut id));
-    let name = rustix::system::uname();
-    // Containers may have none.
-    let known =
-        if id.trim().is_empty() { name.nodename().to_bytes() } else { id.trim().as_bytes() };
-    let mut text = Vec::from(&b"rove machine "[..]);
-    let _ = text.write_all(known);
-    blake3::hash(&text).to_hex()[..16].to_owned()
 }
 
 /// The words with which a process of this user's was started.

@@ -12,6 +12,7 @@ pub struct SshStream {
     input: OwnedFd,
     output: OwnedFd,
     first: Vec<u8>,
+    machine: String,
     _said: Option<Shown>,
 }
 
@@ -21,14 +22,19 @@ impl SshStream {
         mut child: Child,
         input: Option<ChildStdin>,
         output: ChildStdout,
-        first: Vec<u8>,
+        (first, machine): (Vec<u8>, String),
         said: Option<Shown>,
     ) -> Option<SshStream> {
         let input = input?.into_owned_fd().ok()?;
         let output = output.into_owned_fd().ok()?;
         // It ends once both files are closed here, unless it serves others as their ControlMaster.
         tokio::spawn(async move { child.wait().await });
-        Some(SshStream { input, output, first, _said: said })
+        Some(SshStream { input, output, first, machine, _said: said })
+    }
+
+    /// The machine that the session is on.
+    pub(crate) fn machine(&self) -> &str {
+        &self.machine
     }
 
     /// Where it is read from and written to, and what was read already. What ssh says from now on is dropped.

@@ -53,6 +53,8 @@ pub struct StatusBar {
     drains: Option<(Time, u64)>,
     /// Shown once the server was heard.
     warning: Option<String>,
+    /// The remedy for its silence that is being tried, or that is left to the user.
+    remedy: Option<String>,
 }
 
 /// Whether the server was ever heard.
@@ -98,6 +100,7 @@ impl StatusBar {
             waiting: 0,
             drains: None,
             warning: None,
+            remedy: None,
         }
     }
 
@@ -164,6 +167,11 @@ impl StatusBar {
         self.waiting = if Commands::of(self.name) == Commands::Rove { octets } else { 0 };
     }
 
+    /// Names the remedy beside the server's silence. `None`: there is none.
+    pub fn remedy(&mut self, remedy: Option<String>) {
+        self.remedy = remedy;
+    }
+
     /// The command has ended, and this number of its lines has not arrived.
     pub fn drains(&mut self, now: Time, lines: u64) {
         let since = self.drains.map_or(now, |(since, _)| since);
@@ -221,12 +229,12 @@ impl StatusBar {
         let said = match (message.map(|it| &it.text).or(drains.as_ref()), silence) {
             (None, None) => return None,
             (None, Some((what, age))) => {
-                format!("Last {what} {} ago{}.", spell(age, Unit::Long), self.keys())
+                format!("Last {what} {} ago{}.", spell(age, Unit::Long), self.more())
             }
             (Some(text), None) => text.clone(),
             (Some(text), Some((what, age))) => {
                 let age = spell(age, Unit::Short);
-                format!("{text} ({age} without {what}{}.)", self.keys())
+                format!("{text} ({age} without {what}{}.)", self.more())
             }
         };
         // The commands themselves say how to quit.
@@ -238,12 +246,16 @@ impl StatusBar {
         Some(format!("{}: {said}{quit}", self.name))
     }
 
-    /// The keys that wait, as the end of a sentence; nothing if none does.
-    fn keys(&self) -> String {
-        match self.waiting {
+    /// The keys that wait, and what is done about that, as the end of a sentence; nothing if there is neither.
+    fn more(&self) -> String {
+        let keys = match self.waiting {
             0 => String::new(),
             1 => "; 1 key waits".into(),
             more => format!("; {more} keys wait"),
+        };
+        match &self.remedy {
+            Some(remedy) => format!("{keys}; {remedy}"),
+            None => keys,
         }
     }
 
@@ -379,6 +391,24 @@ mod tests {
             notice.acked(secs(acked));
             assert_eq!(notice.text(secs(now)).as_deref(), expected, "{heard} {acked} {now}");
         }
+    }
+
+    #[test]
+    fn what_is_done_about_silence() {
+        let mut bar = notice();
+        bar.waits(2);
+        bar.remedy(Some("asking ssh for a way".into()));
+        assert_eq!(bar.text(secs(6.0)), None, "there is none");
+        let said = "rove: Last contact 10 seconds ago; 2 keys wait; asking ssh for a way. [To quit: Ctrl-^ .]";
+        assert_eq!(bar.text(secs(10.5)).as_deref(), Some(said));
+        bar.say("Nothing listens there.", Lifetime::UntilContact);
+        let said = "rove: Nothing listens there. (10 s without contact; 2 keys wait; asking ssh for a way.) \
+                    [To quit: Ctrl-^ .]";
+        assert_eq!(bar.text(secs(10.5)).as_deref(), Some(said));
+        bar.remedy(None);
+        bar.heard(secs(11.0));
+        bar.awaits(None);
+        assert_eq!(bar.text(secs(12.0)), None);
     }
 
     /// A session at rest is asked each 10 s whether it is there: silence before that is none.

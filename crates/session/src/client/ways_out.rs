@@ -56,6 +56,12 @@ impl Client {
         }
     }
 
+    /// Its host was asked by another way, and the session is not there any more.
+    pub fn end_gone(&mut self, now: Time) {
+        self.connection.give_up(Cause::Gone);
+        self.drain(now);
+    }
+
     /// Keys mean something else while the bar says that nothing answers.
     pub(super) fn note_silence(&mut self, now: Time) {
         let server = self.bar.server(now);

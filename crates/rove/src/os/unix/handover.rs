@@ -60,20 +60,37 @@ pub(crate) fn place(name: &str) -> io::Result<PathBuf> {
 
 /// Sends an octet, and sockets with it. Of more than [`SOCKETS_MAX`] none goes.
 pub(crate) fn give(to: impl AsFd, octet: u8, given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(to, &[octet], given).map(drop)
+}
+
+/// Sends octets, and files with the first of them. Returns how many octets went.
+pub(crate) fn send_with(
+    to: impl AsFd,
+    octets: &[u8],
+    given: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    beside.push(SendAncillaryMessage::ScmRights(given));
+    if !given.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(given));
+    }
     // The Rust runtime ignores SIGPIPE.
-    sendmsg(to, &[IoSlice::new(&[octet])], &mut beside, SendFlags::empty())?;
-    Ok(())
+    Ok(sendmsg(to, &[IoSlice::new(octets)], &mut beside, SendFlags::empty())?)
 }
 
 /// Receives an octet, and the sockets with it.
 pub(crate) fn receive(from: impl AsFd) -> io::Result<Vec<OwnedFd>> {
+    receive_with(from, &mut [0]).map(|(_, came)| came)
+}
+
+/// Receives octets, and the files that came with them. Returns how many octets came; 0 at the end.
+pub(crate) fn receive_with(
+    from: impl AsFd,
+    octets: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(SOCKETS_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let mut octet = [0];
-    let into = &mut [IoSliceMut::new(&mut octet)];
+    let into = &mut [IoSliceMut::new(octets)];
     let received = recvmsg(from, into, &mut beside, sockets::RECEIVING)?;
     let came = beside.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(sockets) => Some(sockets),
@@ -87,5 +104,5 @@ pub(crate) fn receive(from: impl AsFd) -> io::Result<Vec<OwnedFd>> {
         // This process may have no more files.
         return Err(io::ErrorKind::QuotaExceeded.into());
     }
-    Ok(came)
+    Ok((received.bytes, came))
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use rove_ssp::PublicKeyOctets;
+use rove_ssp::{ConnId, PublicKeyOctets};
 
 use super::error::OptionError;
 use crate::bootstrap::nonce::Nonce;
@@ -51,6 +51,9 @@ pub enum Aim {
     },
     /// The end of one of them, or of all (`--kill=NAME`, `--kill-all`).
     Kill(Option<Name>),
+    /// Another way to the client of this connection id, whose session listens on this UDP port
+    /// (`--join=CONNECTION:PORT`).
+    Join(ConnId, u16),
 }
 
 impl SessionWords {
@@ -86,7 +89,7 @@ const HOST_OCTETS_MAX: usize = 255;
 pub(super) fn is_mode(word: &OsStr) -> bool {
     let word = word.as_bytes();
     matches!(word, b"--list" | b"--kill-all")
-        || [&b"--attach="[..], b"--kill="].iter().any(|start| word.starts_with(start))
+        || [&b"--attach="[..], b"--kill=", b"--join="].iter().any(|start| word.starts_with(start))
 }
 
 /// Reads the words of a question about sessions.
@@ -102,6 +105,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Ask, OptionError> {
             None if text == "carry" => carries = true,
             None if text == "kill-all" => mode = Some(Mode::Kill(None)),
             Some(("kill", name)) => mode = Some(Mode::Kill(Some(read_name(name)?))),
+            Some(("join", what)) => mode = Some(read_join(what).ok_or_else(wrong)?),
             Some(("attach", "")) => mode = Some(Mode::Attach(None)),
             Some(("attach", name)) => mode = Some(Mode::Attach(Some(read_name(name)?))),
             Some(("nonce", text)) => nonce = Some(Nonce::parse(text)),
@@ -117,6 +121,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Ask, OptionError> {
             Aim::Attach { name, key, from, terms, carries }
         }
         Some(Mode::Kill(name)) => Aim::Kill(name),
+        Some(Mode::Join(conn, port)) => Aim::Join(conn, port),
         // One of the words was there.
         Some(Mode::List) | None => Aim::List,
     };
@@ -127,6 +132,12 @@ enum Mode {
     List,
     Attach(Option<Name>),
     Kill(Option<Name>),
+    Join(ConnId, u16),
+}
+
+fn read_join(what: &str) -> Option<Mode> {
+    let (conn, port) = what.split_once(':')?;
+    Some(Mode::Join(ConnId::parse(conn)?, port.parse().ok()?))
 }
 
 fn read_name(name: &str) -> Result<Name, OptionError> {
@@ -162,6 +173,7 @@ mod tests {
             ("* --kill-all", "Kill(None)"),
             ("* --attach= %", "Attach { name: None,"),
             ("* --attach= % --carry", "Attach { name: None,"),
+            ("* --join=0000002a:60001", "Join(ConnId(42), 60001)"),
             ("* --attach=2 % --view --size=80x24 --from=0000002a", "Attach { name: Some("),
         ] {
             match read(line) {
@@ -180,6 +192,9 @@ mod tests {
             "* --kill=",
             "* --list ls",
             "* --attach=1 % --look",
+            "* --join=0000002a",
+            "* --join=2a:60001",
+            "* --join=0000002a:70000",
         ] {
             assert!(read(bad).is_err(), "{bad}");
         }

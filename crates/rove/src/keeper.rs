@@ -1,0 +1,139 @@
+//! A process beside a session's client that can run the user's ssh again when UDP does not answer any more.
+//!
+//! It is split off before the session has keys and before anything was read from the network, and is not confined, so
+//! that the client can be (threats row 38). It takes two numbers from the client, which connection and which port
+//! are meant: an attacker who took the client over can have the user's own ssh run to the same host, and nothing more. It
+//! ends with the client.
+
+pub(crate) mod message;
+mod ssh;
+
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use self::message::{Reply, Wish};
+use crate::failure::Failure;
+use crate::os;
+use crate::os::handover::receive_with;
+use crate::os::process::Fork;
+use crate::runtime::in_runtime;
+use crate::ssh::Login;
+
+/// Octets of replies read at a time.
+const PIECE_BYTES: usize = 4096;
+
+/// The client's end: asks its keeper.
+#[derive(Debug)]
+pub(crate) struct Keeper(UnixStream);
+
+/// The same, waited for by the client's driver.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    socket: AsyncFd<OwnedFd>,
+    unread: Vec<u8>,
+    files: Vec<OwnedFd>,
+}
+
+/// What a keeper has answered.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// ssh's output and input, and the octets that came already.
+    Way(OwnedFd, OwnedFd, Vec<u8>),
+    /// Any other reply.
+    Other(Reply),
+}
+
+impl Keeper {
+    /// Splits off a keeper for sessions by this login. Only while this process has one thread.
+    pub(crate) fn start(login: &Login) -> io::Result<Keeper> {
+        let (client, own) = UnixStream::pair()?;
+        match os::process::detach()? {
+            Fork::Parent { .. } => Ok(Keeper(client)),
+            Fork::Child => {
+                drop(client);
+                // Nobody is told of errors: the client sees that nobody answers.
+                let _ = keep(own, login.clone());
+                std::process::exit(0)
+            }
+        }
+    }
+
+    /// Needs a tokio runtime with I/O.
+    pub(crate) fn watch(self) -> io::Result<Asked> {
+        self.0.set_nonblocking(true)?;
+        let socket = os::watch(self.0.into(), Interest::READABLE)?;
+        Ok(Asked { socket, unread: Vec::new(), files: Vec::new() })
+    }
+}
+
+impl Asked {
+    /// Asks. Once it is answered the next question may come.
+    pub(crate) fn ask(&self, wish: Wish) -> io::Result<()> {
+        rustix::io::write(self.socket.get_ref(), &wish.encode())?;
+        Ok(())
+    }
+
+    /// Ready with the answer. An error: nobody will answer any more.
+    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Answer>> {
+        loop {
+            let decoded = Reply::decode(&self.unread);
+            if let Some(reply) = decoded.map_err(|_| io::ErrorKind::InvalidData)? {
+                self.unread.clear();
+                let mut files = self.files.drain(..);
+                return Poll::Ready(match (reply, files.next(), files.next(), files.next()) {
+                    (Reply::Way(first), Some(output), Some(input), None) => {
+                        Ok(Answer::Way(output, input, first))
+                    }
+                    (Reply::Way(_), ..) => Err(io::ErrorKind::InvalidData.into()),
+                    (reply, ..) => Ok(Answer::Other(reply)),
+                });
+            }
+            let mut guard = ready!(self.socket.poll_read_ready(cx))?;
+            let mut piece = [0; PIECE_BYTES];
+            match guard.try_io(|socket| receive_with(socket.get_ref(), &mut piece)) {
+                Ok(Ok((0, _))) => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+                Ok(Ok((count, files))) => {
+                    self.unread.extend_from_slice(&piece[..count]);
+                    self.files.extend(files);
+                }
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(error)) => return Poll::Ready(Err(error)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+/// Waits for wishes, and does what they ask for, until the client is gone.
+fn keep(mut client: UnixStream, login: Login) -> io::Result<()> {
+    leave_terminal()?;
+    // Most sessions never ask: until one does, this process is no more than its copy of the client's memory.
+    let mut first = [0; Wish::BYTES];
+    client.read_exact(&mut first)?;
+    client.set_nonblocking(true)?;
+    let kept = in_runtime(async {
+        let client = tokio::net::UnixStream::from_std(client).map_err(|_| ended())?;
+        ssh::serve(client, first, login).await.map_err(|_| ended())
+    });
+    drop(kept);
+    Ok(())
+}
+
+fn ended() -> Failure {
+    Failure::new("the client is gone", "")
+}
+
+/// Its terminal stays the client's alone: a window that is closed is seen to be.
+fn leave_terminal() -> io::Result<()> {
+    io::stdout().flush()?;
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
