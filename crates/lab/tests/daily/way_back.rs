@@ -10,12 +10,13 @@ use rove_lab::testing::run::{Program, Stranger};
 use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, until, words};
 use crate::ways::{PROMPT, Scene, leave, see};
 
-const CASES: [Case<Scene>; 5] = [
+const CASES: [Case<Scene>; 6] = [
     ("row-17-later", udp_stops_when_ssh_was_let_go),
     ("row-19", a_killed_server_is_told_from_a_silent_network),
     ("row-19-forged", refusals_end_no_session),
     ("row-17-asks", an_ssh_that_would_ask_is_left_to_the_user),
     ("row-17-off", no_fallback_is_wanted),
+    ("row-14-status", a_program_ends_when_nothing_comes_through),
 ];
 
 /// How long keys may be unseen that have to wait for a new ssh: ten seconds, and an ssh.
@@ -204,6 +205,31 @@ fn no_fallback_is_wanted(scene: &Scene) -> Outcome {
     scene.let_udp(true)?;
     see(&mut session, "42-off")?;
     leave(&mut session)
+}
+
+/// The way fails for longer than ten seconds exactly when the program ends. Its last words and its status arrive: by a
+/// new ssh, and where that is not wanted when UDP is back.
+fn a_program_ends_when_nothing_comes_through(scene: &Scene) -> Outcome {
+    for options in [&[][..], &["--no-fallback"]] {
+        let mut session = by_udp_alone(scene, options)?;
+        session.send("sleep 1; echo $((6*7))-last; exit 9\r");
+        see(&mut session, "sleep 1")?;
+        scene.rule("input", "drop")?;
+        let since = Clock::start();
+        if options.is_empty() {
+            session.send("x");
+        } else {
+            see(&mut session, "Last contact 20 seconds ago")?;
+            scene.let_udp(true)?;
+        }
+        let status = session.wait_exit(LIMIT).map_err(words)?;
+        println!("row-14-status: the client left after {:?}", since.elapsed());
+        scene.let_udp(true)?;
+        if status.code() != Some(9) || !session.shows("42-last") {
+            return Err(format!("ended with {status}: {:?}", session.lines()));
+        }
+    }
+    Ok(())
 }
 
 /// Another table beside the one of `ways.rs`.

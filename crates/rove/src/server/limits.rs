@@ -38,6 +38,13 @@ pub(crate) fn server_stream(id: StreamId, socket: OwnedFd) -> io::Result<Stdio> 
     Stdio::new(id, socket.try_clone()?, socket, b"")
 }
 
+/// How long a session that clients come back to says goodbye to one that does not answer. A client that is at rest when
+/// its way fails notices that 10 s later, and runs ssh after 10 s more.
+pub(super) const GOODBYE_WAIT: Duration = Duration::from_secs(60);
+
+/// The same where the server was told to end: a machine that goes down waits for that.
+pub(super) const GOODBYE_WAIT_TOLD: Duration = Duration::from_secs(10);
+
 /// How often a client's goodbye is answered; stock does so once. At 30 % loss one client in three waits
 /// in vain for a single answer; nobody waits for us.
 pub(crate) const GOODBYES: u32 = 4;

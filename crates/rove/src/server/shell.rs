@@ -40,7 +40,7 @@ use crate::os::pty::Pty;
 use crate::os::signals::Signals;
 use crate::server::control::Control;
 use crate::server::input::PendingInput;
-use crate::server::limits::{GOODBYES, Limits, in_runtime};
+use crate::server::limits::{GOODBYE_WAIT, GOODBYES, Limits, in_runtime};
 use crate::server::line_poll::LinePoller;
 use crate::server::login::{Login, Surroundings};
 use crate::server::options::Streams;
@@ -181,6 +181,10 @@ impl Shell {
             timing: Timing {
                 final_acks: GOODBYES,
                 answers_slots: job.peer == Peer::Rove,
+                close_time_max: match (&job.kept, job.peer) {
+                    (Some(_), Peer::Rove) => GOODBYE_WAIT,
+                    _ => timing.close_time_max,
+                },
                 ..timing
             },
             claim_wait: job.limits.unclaimed,
@@ -318,6 +322,7 @@ impl Shell {
         }
         if came.contains(&Signal::TERM) || came.contains(&Signal::INT) {
             self.note(&"told to end");
+            self.life.told.get_or_insert(now);
             // The second time, and where nobody could be told, there is no more asking.
             self.ended |= self.closing || self.session.peer().is_none();
             self.close(now);

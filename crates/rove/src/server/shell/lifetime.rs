@@ -22,6 +22,8 @@ pub(super) struct Lifetime {
     pub(super) is_there: bool,
     /// Clients that were heard, as of the last look.
     pub(super) clients: usize,
+    /// A signal has asked for the server's end.
+    pub(super) told: Option<Time>,
     /// The user has asked for the session's end.
     pub(super) killed: Option<Time>,
     /// When that is looked at again.
@@ -40,6 +42,7 @@ impl Lifetime {
             program,
             is_there: false,
             clients: 0,
+            told: None,
             killed: None,
             due: None,
         }

@@ -9,6 +9,7 @@ use rove_ssp::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Running, Shell};
+use crate::server::limits::GOODBYE_WAIT_TOLD;
 use crate::sessions::line::Kind;
 
 /// How long an ended program's last screen, lines and status are kept for a client that is away.
@@ -57,6 +58,11 @@ impl Shell {
         if killed_by.is_some_and(|by| by <= now) && matches!(self.program, Running::Started(_)) {
             self.signal_program(Signal::KILL);
         }
+        let told_by = self.life.told.map(|told| told + GOODBYE_WAIT_TOLD);
+        if told_by.is_some_and(|by| by <= now) {
+            self.note(&"a client does not answer the goodbye");
+            self.give_up(now);
+        }
         let ends = lonely.and_then(|since| self.ends_at(now, since));
         if ends.is_some_and(|ends| ends <= now) {
             self.note(&"no client has been heard for as long as the session is kept");
@@ -65,7 +71,7 @@ impl Shell {
         let by_kill = killed_by.filter(|by| *by > now);
         // A client that falls silent is not heard of at some moment, which has to be looked at.
         let silent = self.last_heard().map(|heard| heard + PRESENT_FOR);
-        let looks = [ends, by_kill, silent].into_iter().flatten();
+        let looks = [ends, by_kill, silent, told_by].into_iter().flatten();
         self.life.due = looks.filter(|at| *at > now).min();
     }
 

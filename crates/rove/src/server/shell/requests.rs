@@ -14,7 +14,7 @@ use crate::bootstrap::CostProfile;
 use crate::os;
 use crate::os::locked::within;
 use crate::server::control::{Asker, Control};
-use crate::server::limits::GOODBYES;
+use crate::server::limits::{GOODBYE_WAIT, GOODBYES};
 use crate::server::options::Greeting;
 use crate::server::secret::{Secret, announcement};
 use crate::sessions::line::{Attach, Clients, Request, Session, State, refusal};
@@ -145,7 +145,12 @@ impl Shell {
         let seed = os::random().map_err(failed)?;
         let joining = Joining {
             wire: within(|| secret.wire()),
-            timing: Timing { final_acks: GOODBYES, answers_slots: true, ..tariff.timing() },
+            timing: Timing {
+                final_acks: GOODBYES,
+                answers_slots: true,
+                close_time_max: GOODBYE_WAIT,
+                ..tariff.timing()
+            },
             rights: if terms.views { Rights::Look } else { Rights::Type },
             others: if terms.takes { Others::Leave } else { Others::Stay },
             size_policy: terms.size,
