@@ -218,7 +218,7 @@ impl AdaptivePolicy {
         if diff.len() > DIFF_BYTES_MAX {
             core.keep_back(stats);
             let due = beat == Heartbeat::Due;
-            return due.then(|| core.send_nothing(now, Number::New, stats).into());
+            return due.then(|| self.prepare_in_place(now, core, path, stats));
         }
         if diff.is_empty() {
             core.adopt(base);
@@ -263,6 +263,26 @@ impl AdaptivePolicy {
         self.redundancy.sent_new(now);
         // From the known state, since a lost part would make every later one useless.
         Some(Prepared { follows, ..core.send_part(now, diff, version).into() })
+    }
+
+    /// A sign of life in place of what is too long to travel. While an answer is awaited it is what was sent last: a
+    /// state equal to the known one would take that back.
+    fn prepare_in_place<L: State>(
+        &mut self,
+        now: Time,
+        core: &mut Core<L>,
+        path: &Path,
+        stats: &mut Stats,
+    ) -> Prepared {
+        if !core.history.awaits() {
+            return core.send_nothing(now, Number::New, stats).into();
+        }
+        let diff = core.history.last_again();
+        if diff.len() > DIFF_BYTES_MAX {
+            return prepare_heartbeat(now, core, stats);
+        }
+        core.heartbeat = now + core.timing.ack_interval;
+        self.prepare_again(now, core, path, 0, diff, stats)
     }
 
     /// Sends the last state again, as a diff from the state at this place.

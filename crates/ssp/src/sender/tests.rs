@@ -274,6 +274,33 @@ fn a_beat_in_place_of_what_is_too_long_holds_none_of_it() {
     }
 }
 
+/// The peer may hold by then what was sent before.
+#[test]
+fn a_beat_in_place_of_what_is_too_long_takes_nothing_back() {
+    let mut bench = rove(100);
+    assert_eq!(bench.poll(0), Some((0, 1, 0)));
+    bench.acknowledge(1);
+    bench.push(100, 7);
+    assert_eq!(bench.poll(110), Some((1, 2, 7)));
+    bench.push(120, crate::sender::core::DIFF_BYTES_MAX + 1);
+    let poll = |bench: &mut Bench, at| {
+        let sent = bench.sender.poll(ms(at), &bench.path, 1 << 30, &mut bench.stats);
+        sent.map(|sent| (sent.message.old.get(), sent.message.new.get(), sent.message.diff.len()))
+    };
+    let mut beats = Vec::new();
+    while let Some(at_ms) = bench.wake_ms().filter(|at_ms| *at_ms < 7_000) {
+        beats.extend(poll(&mut bench, at_ms));
+    }
+    assert_eq!(beats, [(1, 2, 7); 2]);
+    bench.acknowledge(2);
+    let at_ms = bench.wake_ms().unwrap();
+    let shorter = crate::sender::core::DIFF_BYTES_MAX + 1;
+    assert_eq!(bench.sender.core.history.known_diff().len(), shorter);
+    assert_eq!(poll(&mut bench, at_ms), None, "it is still too long");
+    let at_ms = bench.wake_ms().unwrap();
+    assert_eq!(poll(&mut bench, at_ms), Some((2, 3, 0)), "nothing is awaited");
+}
+
 /// What hides lengths costs octets, so that it ends with the acknowledgment.
 #[test]
 fn a_hidden_change_is_hidden_until_the_peer_has_it() {
