@@ -54,8 +54,8 @@ const HOLD_MAX_MS: u8 = 20;
 const LATE_MAX: Duration = Duration::from_millis(25);
 /// A run that stood still for so long is over: the machine slept.
 const STILL_MAX: Duration = Duration::from_secs(1);
-/// Where nothing was heard for so long slots come at the pace of probes, and after a minute more seldom: a dead path must
-/// not show who types.
+/// Where nothing has answered for so long slots come at the pace of probes, and after a minute more seldom: a dead path must
+/// not show who types, and a stream that stands still is not filled.
 const SILENT: Duration = Duration::from_secs(3);
 const SILENT_PACE: Duration = Duration::from_millis(250);
 const SILENT_LONG: Duration = Duration::from_secs(60);
@@ -118,11 +118,11 @@ impl Grid {
         self.run.map(|run| run.next)
     }
 
-    /// Takes the slot that is due. The peer was heard last at `heard`.
-    pub(crate) fn take(&mut self, now: Time, heard: Option<Time>) -> Option<SlotKind> {
+    /// Takes the slot that is due. An answer is awaited since `awaits`.
+    pub(crate) fn take(&mut self, now: Time, awaits: Option<Time>) -> Option<SlotKind> {
         let run = self.run.filter(|run| run.next <= now)?;
         let late = now.since(run.next);
-        let silence = heard.map_or(Duration::ZERO, |heard| now.since(heard));
+        let silence = awaits.map_or(Duration::ZERO, |since| now.since(since));
         let pace = match silence {
             _ if silence > SILENT_LONG => SILENT_LONG_PACE,
             _ if silence > SILENT => SILENT_PACE,
@@ -307,11 +307,12 @@ mod tests {
     fn silence_makes_slots_rare() {
         let mut grid = Grid::new(SlotTiming::ROVE, 3);
         grid.key(ms(100_000));
-        for (heard, gap) in [(99_000, 55), (96_000, 275), (10_000, 1045)] {
+        let silences = [(Some(99_000), 55), (Some(96_000), 275), (Some(10_000), 1045), (None, 55)];
+        for (since, gap) in silences {
             let at = grid.next().unwrap();
             grid.key(at);
-            grid.take(at, Some(ms(heard)));
-            assert_eq!(grid.next().unwrap().since(at).as_millis(), gap, "{heard}");
+            grid.take(at, since.map(ms));
+            assert_eq!(grid.next().unwrap().since(at).as_millis(), gap, "{since:?}");
         }
     }
 

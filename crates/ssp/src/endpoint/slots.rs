@@ -74,20 +74,17 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// What leaves while a run is on.
     pub(super) fn poll_run(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
         self.sender.set_run(true);
-        let heard = self.path.last_heard();
-        let turn = match &mut self.runs.grid {
-            Some(grid) => grid.take(now, heard).map(|place| {
-                let least = STEPS[0];
-                Turn { slot: Some(grid.item(place, least)), least }
-            }),
-            None => self.runs.answers.take(now).map(|it| Turn { slot: None, least: it.bytes }),
-        };
-        let due = match turn {
-            // The rest of what is too long for one datagram.
-            None => self.go_on(now),
-            Some(turn) => {
-                self.runs.turn = Some(turn);
-                self.go_on(now).or_else(|| self.begin_slot(now, &mut out.deflater, turn.least))
+        let due = loop {
+            let Some(turn) = self.take_turn(now) else {
+                // The rest of what is too long for one datagram.
+                break self.go_on(now);
+            };
+            self.runs.turn = Some(turn);
+            let due = self.go_on(now);
+            let due = due.or_else(|| self.begin_slot(now, &mut out.deflater, turn.least));
+            // Where one may not be sent, another that is due is left out as well.
+            if due.is_some() {
+                break due;
             }
         };
         let sent = due.map(|(transfer, part)| self.emit(now, transfer, part, out));
@@ -101,6 +98,18 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
+    /// The slot or the answer that is due.
+    fn take_turn(&mut self, now: Time) -> Option<Turn> {
+        let awaits = self.path.awaits_since();
+        let Some(grid) = &mut self.runs.grid else {
+            let answer = self.runs.answers.take(now)?;
+            return Some(Turn { slot: None, least: answer.bytes });
+        };
+        let least = STEPS[0];
+        let kind = grid.take(now, awaits)?;
+        Some(Turn { slot: Some(grid.item(kind, least)), least })
+    }
+
     fn begin_slot(
         &mut self,
         now: Time,
@@ -108,6 +117,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         least: usize,
     ) -> Option<(Transfer, usize)> {
         let to = self.path.target(now, &self.timing)?;
+        // An answer to a place that is not proven is left out until enough has come from there. Before anything is taken
+        // to be sent.
+        if !self.path.admits(least) {
+            return None;
+        }
         let room = match self.role {
             Role::Client if !self.runs.is_long => Room::Short(KEYS_MAX),
             _ => Room::Any,
@@ -119,7 +133,6 @@ impl<L: State, R: State> Endpoint<L, R> {
         };
         let transfer = self.launch(now, to, said, deflater);
         let part = transfer.next()?;
-        // An answer to a place that is not proven waits until enough has come from there.
         let octets = transfer.contents_bytes(part).max(least);
         self.path.admits(octets).then_some((transfer, part))
     }
