@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rove_session::Client;
-use rove_ssp::{Remote, Time};
+use rove_ssp::{Remote, Session as _, Time};
 
 /// What became of slots and hidden lines at one client.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -31,11 +31,11 @@ pub(crate) struct Watch {
     reference: Option<Time>,
     /// The earliest and the latest departure within the slot, in µs from the reference.
     spread: (i64, i64),
-    last: Option<Time>,
+    /// The last departure in a run, and its octets.
+    last: Option<(Time, usize)>,
     last_turn: Time,
     /// It had no turn for longer than a slot, in which it sent nothing although a run was on.
     has_slept: bool,
-    has_stream: bool,
     held: usize,
     typed: u64,
     seen: Obscured,
@@ -52,7 +52,6 @@ impl Watch {
             last: None,
             last_turn: Time::ZERO,
             has_slept: false,
-            has_stream: false,
             held: 0,
             typed: 0,
             seen: Obscured::default(),
@@ -61,11 +60,6 @@ impl Watch {
 
     pub(crate) fn seen(&self) -> Obscured {
         self.seen
-    }
-
-    /// There is a stream beside UDP.
-    pub(crate) fn on_stream(&mut self) {
-        self.has_stream = true;
     }
 
     /// Datagrams were taken in. Returns how many of the octets typed last were kept and are forgotten now.
@@ -105,14 +99,11 @@ impl Watch {
         else {
             return Ok(());
         };
-        if self.has_stream && !to.is_stream() {
+        // Beside a stream UDP is tried at times that no key decides.
+        if !to.is_stream() && client.peer().is_some_and(Remote::is_stream) {
             return Ok(());
         }
         self.seen.slots += 1;
-        // How slots leave by a stream is `ssp/tests/slots.rs`'s: there UDP is tried beside them.
-        if self.has_stream {
-            return Ok(());
-        }
         if !SLOT_BYTES.contains(&octets) && octets < LONG_BYTES {
             return Err(format!("{octets} octets in a run of slots"));
         }
@@ -120,21 +111,31 @@ impl Watch {
             self.last = None;
             return Ok(());
         }
+        let slot_us = micros(slot);
+        let late = micros(lateness);
+        let bound = late + late / DRIFT_DIVISOR + ROUNDING_US;
+        let last = self.last.replace((now, octets));
+        let is_soon = |at| micros(now.since(at)) < slot_us - bound;
+        match last.filter(|(at, _)| is_soon(*at)) {
+            Some((at, before)) if before == SLOT_BYTES[0] => {
+                let gap = micros(now.since(at));
+                return Err(format!("two datagrams in a slot, {gap} us apart"));
+            }
+            // The rest of what is longer than a datagram follows its beginning.
+            Some((at, before)) => {
+                self.last = Some((at, before));
+                return Ok(());
+            }
+            None => {}
+        }
         let reference = *self.reference.get_or_insert(now);
-        let (since, slot_us) = (micros(now.since(reference)), micros(slot));
+        let since = micros(now.since(reference));
         let place = (since + slot_us / 2).rem_euclid(slot_us) - slot_us / 2;
         self.spread = (self.spread.0.min(place), self.spread.1.max(place));
-        let bound = micros(lateness) + ROUNDING_US;
         if self.spread.1 - self.spread.0 > bound {
             return Err(format!("a datagram leaves {place} us beside the grid of slots"));
         }
-        let gap = self.last.replace(now).map(|last| micros(now.since(last)));
-        match gap {
-            Some(gap) if gap < slot_us - bound => {
-                Err(format!("two datagrams in a slot, {gap} us apart"))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -147,7 +148,8 @@ fn micros(span: Duration) -> i64 {
 const SLOT_BYTES: [usize; 3] = [128, 256, 512];
 const LONG_BYTES: usize = 512;
 
-/// A clock that runs fast or slow shows times that are rounded.
+/// A clock that runs fast or slow shows times that are rounded, and shows that an alarm was late by a thousandth more.
 const ROUNDING_US: i64 = 4;
+const DRIFT_DIVISOR: i64 = 1_000;
 
 const MS: Duration = Duration::from_millis(1);

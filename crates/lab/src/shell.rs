@@ -161,7 +161,6 @@ impl Node for ClientEnd {
     }
 
     fn stream_opened(&mut self, now: Time, stream: StreamId) {
-        self.watch.on_stream();
         self.client.stream_opened(now, stream);
     }
 

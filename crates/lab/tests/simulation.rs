@@ -9,6 +9,7 @@
 
 mod common;
 
+use std::ops::RangeInclusive;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,20 +134,44 @@ fn clients_come_leave_and_die() {
 /// Hidden lines in such sessions, between two roves on the native wire. One is sent with what ends it; where its question
 /// ends by itself, nothing that was typed there reaches the shell.
 ///
-/// `SEED=17 cargo test -p rove-lab --test simulation hidden` runs that one alone, `OBSCURE=always` sends in slots as well.
+/// `SEED=17 cargo test -p rove-lab --test simulation hidden` runs that one alone, `SEEDS=1-300` those.
 #[test]
 fn hidden_lines_come_through_hostile_networks() {
-    let one: Option<u64> = variable("SEED").and_then(|text| text.parse().ok());
-    let obscure = match variable("OBSCURE").as_deref() {
-        Some("always") => Obscure::Always,
-        _ => Obscure::Secrets,
-    };
-    let seeds: Vec<u64> = one.map_or_else(|| HIDING.collect(), |one| vec![one]);
+    let seen = hide(Obscure::Secrets, HIDING);
+    if variable("SEED").or(variable("SEEDS")).is_none() {
+        assert!(seen.lines_sent >= 10 && seen.lines_lost >= 10, "too little happens: {seen:?}");
+    }
+}
+
+/// The same in which all that is typed goes in slots. What leaves the client is on one grid, and of a few lengths.
+///
+/// `SEEDS=1-300 cargo test -p rove-lab --test simulation slots` runs so many.
+#[test]
+fn slots_come_through_hostile_networks() {
+    let seen = hide(Obscure::Always, IN_SLOTS);
+    if variable("SEED").or(variable("SEEDS")).is_none() {
+        assert!(seen.runs >= 24 && seen.slots >= 24_000, "too little happens: {seen:?}");
+    }
+}
+
+/// Runs these seeds, or those that the environment names.
+fn hide(obscure: Obscure, seeds: RangeInclusive<u64>) -> Obscured {
+    let one = variable("SEED").and_then(|text| text.parse().ok());
+    let chosen = variable("SEEDS").and_then(|text| span(&text));
+    let seeds = one.map(|one| vec![one]).or(chosen).unwrap_or_else(|| seeds.collect());
+    let name = if obscure == Obscure::Always { "slots" } else { "hidden" };
     let mut seen = Obscured::default();
+    let mut faults = Vec::new();
     for seed in &seeds {
-        let replay = format!("SEED={seed} cargo test -p rove-lab --test simulation hidden");
-        let outcome = Scenario::obscured(*seed, obscure).run();
-        let outcome = outcome.unwrap_or_else(|fault| panic!("{replay}: {fault}"));
+        let outcome = match Scenario::obscured(*seed, obscure).run() {
+            Ok(outcome) => outcome,
+            Err(fault) => {
+                let replay = format!("SEED={seed} cargo test -p rove-lab --test simulation {name}");
+                say(&format!("simulated: failed: {replay}: {fault}"));
+                faults.push(format!("{replay}: {fault}"));
+                continue;
+            }
+        };
         let Obscured { runs, slots, lines_sent, lines_lost } = outcome.obscured;
         seen.runs += runs;
         seen.slots += slots;
@@ -154,13 +179,15 @@ fn hidden_lines_come_through_hostile_networks() {
         seen.lines_lost += lines_lost;
     }
     say(&format!("simulated: {} sessions that hide keys: {seen:?}", seeds.len()));
-    if one.is_none() {
-        assert!(seen.lines_sent >= 10 && seen.lines_lost >= 10, "too little happens: {seen:?}");
-    }
+    assert!(faults.is_empty(), "{} of {} failed: {}", faults.len(), seeds.len(), faults[0]);
+    seen
 }
 
-/// Seeds of those sessions.
-const HIDING: std::ops::RangeInclusive<u64> = 1..=12;
+/// Seeds of sessions that keep hidden lines.
+const HIDING: RangeInclusive<u64> = 1..=12;
+
+/// Seeds of those that send in slots.
+const IN_SLOTS: RangeInclusive<u64> = 1..=24;
 
 /// Sessions of that kind.
 const CROWDS: u64 = 12;
