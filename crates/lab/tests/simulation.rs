@@ -145,7 +145,7 @@ fn hidden_lines_come_through_hostile_networks() {
 
 /// The same in which all that is typed goes in slots. What leaves the client is on one grid, and of a few lengths.
 ///
-/// `SEEDS=1-300 cargo test -p rove-lab --test simulation slots` runs so many.
+/// `SEED=17 cargo test -p rove-lab --test simulation slots` runs that one alone, `SEEDS=1-300` those.
 #[test]
 fn slots_come_through_hostile_networks() {
     let seen = hide(Obscure::Always, IN_SLOTS);
