@@ -495,9 +495,11 @@ impl Path {
         self.peer.filter(|_| asks || answers)
     }
 
-    /// Whether a datagram with these octets of a fragment may go to the peer now.
-    pub(crate) fn admits(&self, contents: usize) -> bool {
-        let bytes = contents + self.wire.fragment_overhead() + self.wire.overhead();
+    /// Whether a datagram with these octets of a fragment, and of these lengths, may go to the peer now.
+    pub(crate) fn admits(&self, contents: usize, lengths: Lengths) -> bool {
+        let bare = contents + self.wire.fragment_overhead() + self.wire.overhead();
+        let longest = self.peer.map_or(usize::MAX, |to| self.datagram_max(to));
+        let bytes = lengths::padded_max(bare, lengths, longest);
         let may_be_sent = |validation: &AddressValidation| validation.admits(bytes);
         self.is_on_stream() || self.validation.as_ref().is_none_or(may_be_sent)
     }

@@ -178,7 +178,7 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// When the next part of an instruction may go out, if its address may be sent it at all.
     pub(super) fn emit_at(&self, transfer: &Transfer) -> Option<(Time, usize)> {
         let part = transfer.next()?;
-        if !self.path.admits(transfer.contents_bytes(part)) {
+        if !self.admits(transfer.contents_bytes(part)) {
             return None;
         }
         // The first fragments of a short instruction leave at once: a frame of few datagrams builds
@@ -218,7 +218,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let to = self.path.target(now, &self.timing)?;
         let said = self.sender.poll_scheduled(now, &mut self.stats)?;
         let transfer = self.launch(now, to, said, deflater);
-        self.path.admits(transfer.contents_bytes(0)).then_some((transfer, 0))
+        self.admits(transfer.contents_bytes(0)).then_some((transfer, 0))
     }
 
     /// New states, or else lost fragments.
@@ -232,7 +232,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
         if let Some(transfer) = self.start(now, deflater) {
             let part = transfer.next().expect("it was just begun");
-            if self.path.admits(transfer.contents_bytes(part)) {
+            if self.admits(transfer.contents_bytes(part)) {
                 return Some((transfer, part));
             }
             self.outgoing = Some(transfer);

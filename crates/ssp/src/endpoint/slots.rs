@@ -61,14 +61,25 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// How the next datagram is padded, what it says of its slot, and how long acknowledgments wait.
     pub(super) fn shape(&mut self) -> (Lengths, Option<Slot>, Duration) {
-        let turn = self.runs.turn.take();
-        match turn {
-            Some(Turn { slot, least }) => (Lengths::Stepped { least }, slot, Duration::ZERO),
-            None if self.sender.hides() => {
-                (Lengths::Stepped { least: 0 }, None, self.sender.ack_delay())
-            }
-            None => (Lengths::Own, None, self.sender.ack_delay()),
+        let lengths = self.lengths();
+        match self.runs.turn.take() {
+            Some(Turn { slot, .. }) => (lengths, slot, Duration::ZERO),
+            None => (lengths, None, self.sender.ack_delay()),
         }
+    }
+
+    /// How the next datagram is padded.
+    fn lengths(&self) -> Lengths {
+        match self.runs.turn {
+            Some(Turn { least, .. }) => Lengths::Stepped { least },
+            None if self.sender.hides() => Lengths::Stepped { least: 0 },
+            None => Lengths::Own,
+        }
+    }
+
+    /// Whether a datagram with these octets of a fragment may go to the peer now, padded as it will be.
+    pub(super) fn admits(&self, contents: usize) -> bool {
+        self.path.admits(contents, self.lengths())
     }
 
     /// What leaves while a run is on.
@@ -81,7 +92,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             };
             self.runs.turn = Some(turn);
             let due = self.go_on(now);
-            let due = due.or_else(|| self.begin_slot(now, &mut out.deflater, turn.least));
+            let due = due.or_else(|| self.begin_slot(now, &mut out.deflater));
             // Where one may not be sent, another that is due is left out as well.
             if due.is_some() {
                 break due;
@@ -110,16 +121,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         Some(Turn { slot: Some(grid.item(kind, least)), least })
     }
 
-    fn begin_slot(
-        &mut self,
-        now: Time,
-        deflater: &mut Deflater,
-        least: usize,
-    ) -> Option<(Transfer, usize)> {
+    fn begin_slot(&mut self, now: Time, deflater: &mut Deflater) -> Option<(Transfer, usize)> {
         let to = self.path.target(now, &self.timing)?;
         // An answer to a place that is not proven is left out until enough has come from there. Before anything is taken
         // to be sent.
-        if !self.path.admits(least) {
+        if !self.admits(0) {
             return None;
         }
         let room = match self.role {
@@ -133,8 +139,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         };
         let transfer = self.launch(now, to, said, deflater);
         let part = transfer.next()?;
-        let octets = transfer.contents_bytes(part).max(least);
-        self.path.admits(octets).then_some((transfer, part))
+        self.admits(transfer.contents_bytes(part)).then_some((transfer, part))
     }
 
     /// Whether a run is on, judged by its timers without the time.

@@ -33,6 +33,14 @@ pub(crate) fn padding(control: &Control, bare: usize, least: usize, longest: usi
     }
 }
 
+/// Octets that a datagram has at most, if it has no more than `bare` without padding.
+pub(crate) fn padded_max(bare: usize, lengths: Lengths, longest: usize) -> usize {
+    match lengths {
+        Lengths::Own => bare,
+        Lengths::Stepped { least } => step((bare + LIST_LENGTH + 1).max(least), longest),
+    }
+}
+
 /// Octets of the length of a list of items.
 const LIST_LENGTH: usize = 2;
 
@@ -52,6 +60,23 @@ mod tests {
         ] {
             assert_eq!(step(octets, longest), want, "{octets} of {longest}");
         }
+    }
+
+    /// What an address may be sent before it is proven counts with its padding.
+    #[test]
+    fn no_padding_exceeds_what_was_reckoned() {
+        for bare in 0..1_300 {
+            for least in [0, 128, 256, 1_300] {
+                let added = padding(&Control::default(), bare, least, 1_200);
+                // The list of items has a length, unless there is none.
+                let octets = bare + if added > 0 { LIST_LENGTH + added } else { 0 };
+                for reckoned in [bare, bare + 40] {
+                    let most = padded_max(reckoned, Lengths::Stepped { least }, 1_200);
+                    assert!(octets <= most, "{bare}, {least}: {octets}, {most}");
+                }
+            }
+        }
+        assert_eq!(padded_max(300, Lengths::Own, 1_200), 300);
     }
 
     #[test]
