@@ -278,7 +278,8 @@ impl AdaptivePolicy {
             return core.send_nothing(now, Number::New, stats).into();
         }
         let diff = core.history.last_again();
-        if diff.len() > DIFF_BYTES_MAX {
+        let is_late = core.refused || self.redundancy.again_at(&path.rtt) <= now;
+        if !is_late || diff.len() > DIFF_BYTES_MAX {
             return prepare_heartbeat(now, core, stats);
         }
         core.heartbeat = now + core.timing.ack_interval;

@@ -294,8 +294,8 @@ fn a_beat_in_place_of_what_is_too_long_takes_nothing_back() {
     assert_eq!(beats, [(1, 2, 7); 2]);
     bench.acknowledge(2);
     let at_ms = bench.wake_ms().unwrap();
-    let shorter = crate::sender::core::DIFF_BYTES_MAX + 1;
-    assert_eq!(bench.sender.core.history.known_diff().len(), shorter);
+    let too_long = crate::sender::core::DIFF_BYTES_MAX + 1;
+    assert_eq!(bench.sender.core.history.known_diff().len(), too_long);
     assert_eq!(poll(&mut bench, at_ms), None, "it is still too long");
     let at_ms = bench.wake_ms().unwrap();
     assert_eq!(poll(&mut bench, at_ms), Some((2, 3, 0)), "nothing is awaited");
