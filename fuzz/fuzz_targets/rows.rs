@@ -18,6 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let size = Size::clamped(u16::from(size % 12) + 1, u16::from(size / 12) + 1);
     let mut view = View::new(size, Peer::Rove);
     let (first, count) = (u64::from(*first % 16), u64::from(*count % 32));
+    let is_named = flags & 8 == 0;
     let mut message = Vec::new();
     let depth = DepthFields { depth: 9, told: 9, erased: 0, falls: u64::from(*flags) };
     write_host(HostEvent::Depth(depth), &mut message);
@@ -27,10 +28,12 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let (one, two) = text.split_at(text.len() / 2);
     message.clear();
-    write_host(HostEvent::Depth(DepthFields { depth: 30, ..depth }), &mut message);
+    if flags & 4 == 0 {
+        write_host(HostEvent::Depth(DepthFields { depth: 30, ..depth }), &mut message);
+    }
     for (at, text) in [one, two].into_iter().enumerate() {
         let rows = RowsFields {
-            first: (at == 0).then_some(first),
+            first: (at == 0 && is_named).then_some(first),
             kept: u64::from(*kept % 16),
             text,
             count,
@@ -42,7 +45,10 @@ fuzz_target!(|bytes: &[u8]| {
     let shown = view.screen().clone();
     view.apply(&message).expect("what cannot be taken is left out");
     let Some(news) = view.past().and_then(|past| past.news()) else { return };
-    assert!(news.first() >= first && news.len() as u64 <= 2 * (count + 15));
+    assert!(
+        news.first() >= if is_named { first } else { depth.told }
+            && news.len() as u64 <= 2 * (count + 15)
+    );
     for term in ["xterm-256color", "linux"] {
         let dialect = grammar::tty(term, "");
         let mut octets = Vec::new();

@@ -258,14 +258,15 @@ impl Past {
             return;
         }
         let shared = base.map_or(0, |base| self.shared_with(base));
-        let before = base.map_or_else(DepthFields::default, Self::fields);
         let end = self.batches.back().map(|batch| batch.end()).filter(|end| *end > shared);
-        // Else the lines say it.
-        if end.map(|end| DepthFields { depth: end, told: end, ..before }) != Some(self.fields) {
+        let implied = base.zip(end);
+        let implied =
+            implied.map(|(base, end)| DepthFields { depth: end, told: end, ..base.fields });
+        if implied != Some(self.fields) {
             write_host(HostEvent::Depth(self.fields), out);
         }
         let told = self.batches.iter().flat_map(|batch| (batch.first..).zip(&batch.rows));
-        let mut run = Run { next: before.told, ..Run::default() };
+        let mut run = Run { next: base.map(Self::told), ..Run::default() };
         for (position, row) in told.filter(|(position, _)| *position >= shared) {
             let kept = base.is_some_and(|base| row.stands_on(screen, base.fields.depth, position));
             run.add(position, row, kept, out);
@@ -333,8 +334,8 @@ fn told_row(history: &History, position: u64, above: LineEdge, cols: u16) -> Opt
 /// Lines that go into one event: some that are kept, and then others of one width.
 #[derive(Default)]
 struct Run {
-    /// The position that a reader expects next.
-    next: u64,
+    /// The position that a reader expects next, if it expects any.
+    next: Option<u64>,
     first: u64,
     kept: u64,
     count: u64,
@@ -366,8 +367,8 @@ impl Run {
         let Self { next, first, kept, count, cols, text, open } = core::mem::take(self);
         self.next = next;
         if kept + count > 0 {
-            self.next = first + kept + count;
-            let first = (first != next).then_some(first);
+            self.next = Some(first + kept + count);
+            let first = (Some(first) != next).then_some(first);
             let (cols, text) = (cols.into(), text.as_slice());
             write_host(HostEvent::Rows(RowsFields { first, kept, text, count, cols, open }), out);
         }

@@ -335,7 +335,8 @@ impl Viewer {
         }
         if self.connection.is_open() && self.lines_due(host).is_some_and(|time| time <= now) {
             let lines = &mut self.lines;
-            self.connection.update(now, |view| lines.tell_alone(now, view, host.history()));
+            let limits = lines.limits(self.connection.endpoint());
+            self.connection.update(now, |view| lines.tell_alone(now, limits, view, host.history()));
         }
         self.drain(now, host);
     }
@@ -344,6 +345,7 @@ impl Viewer {
     fn end(&mut self, now: Time, host: &Host) {
         if self.ended.is_none() {
             self.ended = Some(now);
+            self.lines.forget_keys();
             self.show(now, host.last_picture(now), host);
         }
         let local = self.connection.endpoint().local();
@@ -468,7 +470,9 @@ impl Viewer {
                 Typed::Keys(octets) => {
                     host.type_keys(now, self.id, octets);
                     self.budget.typed(now);
-                    self.lines.typed(now);
+                    if self.ended.is_none() {
+                        self.lines.typed(now);
+                    }
                 }
                 Typed::Resize(size) => host.want_size(self.id, size),
                 Typed::TerminalProperties(properties) => {

@@ -113,6 +113,61 @@ fn the_end_of_a_program_waits_for_its_lines() {
     assert_eq!(pair.client.view().past().map(|past| past.depth() - past.told()), Some(0));
 }
 
+/// Keys that come then hold up no line.
+#[test]
+fn the_end_of_a_program_waits_for_its_lines_while_somebody_types() {
+    let mut pair = native_in(Link { delay: ms(50), loss: 30, jitter: ms(0) }, TtyScreen::Main);
+    pair.run_ms(5_000).output(numbered(3_000).as_bytes());
+    pair.server.child_exited(pair.now, 3);
+    for _ in 0..120 {
+        pair.keys(b"x").run_ms(500);
+    }
+    assert_eq!(pair.client_exit().map(|exit| (exit.clean, exit.status)), Some((true, Some(3))));
+    assert_has(&pair, 3_000);
+}
+
+/// On a lossy path few lines go while somebody types, but some do.
+#[test]
+fn who_types_on_and_on_gets_lines() {
+    let mut pair = native_in(Link { delay: ms(50), loss: 30, jitter: ms(0) }, TtyScreen::Main);
+    // Until it is known that datagrams are lost.
+    for _ in 0..100 {
+        pair.keys(b"x").run_ms(200);
+    }
+    pair.output(numbered(3_000).as_bytes());
+    let told = |pair: &Pair| pair.client.view().past().map_or(0, Past::told);
+    let mut after = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..50 {
+            pair.keys(b"x").run_ms(400);
+        }
+        after.push(told(&pair));
+    }
+    assert!(after[0] < after[2] && after[0] < 2_000, "{after:?}");
+}
+
+/// What a client leaves out moves nothing that comes after it: it is missing.
+#[test]
+fn lines_that_are_left_out_keep_their_places() {
+    let mut view = View::new(size(3, 10), Peer::Rove);
+    let mut apply = |events: &[HostEvent<'_>]| {
+        let mut diff = Vec::new();
+        events.iter().for_each(|event| write_host(*event, &mut diff));
+        view.apply(&diff).unwrap();
+        let past = view.past().unwrap();
+        let news = past.news().map(|news| (news.first(), news.end()));
+        (past.depth(), past.told(), news)
+    };
+    let rows = |text, count| {
+        HostEvent::Rows(RowsFields { text, count, cols: 10, ..RowsFields::default() })
+    };
+    let start = HostEvent::Depth(DepthFields { depth: 5, told: 5, erased: 2, falls: 1 });
+    assert_eq!(apply(&[start]), (5, 5, None));
+    assert_eq!(apply(&[rows(b"one\r\n", 2), rows(b"three\r\n", 1)]), (8, 8, Some((7, 8))));
+    assert_eq!(apply(&[rows(b"one\r\n", 3)]), (11, 11, None));
+    assert_eq!(apply(&[rows(b"one\r\ntwo\r\n", 2)]), (13, 13, Some((11, 13))));
+}
+
 /// A client that died keeps no server.
 #[test]
 fn nobody_waits_for_a_client_that_is_gone() {
@@ -153,6 +208,9 @@ fn positions_beyond_all_bounds() {
             let text = b"one\r\ntwo\r\n";
             let first = Some(first);
             let rows = RowsFields { first, kept: 0, text, count: 2, cols: 10, open: false };
+            write_host(HostEvent::Rows(rows), &mut diff);
+            view.apply(&diff).unwrap();
+            let rows = RowsFields { text, count: 2, cols: 10, ..RowsFields::default() };
             write_host(HostEvent::Rows(rows), &mut diff);
             view.apply(&diff).unwrap();
             let past = view.past().unwrap();

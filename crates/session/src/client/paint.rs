@@ -314,10 +314,10 @@ impl Painter {
                 overlay::scroll_away(self.size, out);
                 self.forget();
             }
-            (Some(Unknown::Resized { shown, top: line }), Some((row, _))) => {
+            (Some(Unknown::Resized { shown, top }), Some((row, _))) => {
                 let above = self.scrollback.theirs();
-                let top = inline::top(&shown, above, self.size, row, told.wraps_anew());
-                self.rearranged(line, |scrollback| scrollback.moved_to(top));
+                let row = inline::top(&shown, above, self.size, row, told.wraps_anew());
+                self.rearranged(top, |scrollback| scrollback.moved_to(row));
             }
             (Some(Unknown::Resized { shown, top }), None) => {
                 self.guess(shown.size(), used(&shown), top);

@@ -27,6 +27,8 @@ pub(crate) struct Reading {
     base: DepthFields,
     depth: Option<DepthFields>,
     lines: Option<History>,
+    /// Where the lines told so far end, taken or not.
+    end: Option<u64>,
     rows: u64,
     octets: usize,
     /// The work since it was last taken, in cells.
@@ -34,9 +36,9 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Nothing is read of what one is told who was told `base` before.
+    /// Starts reading a diff from a base with these fields.
     pub(crate) fn new(base: DepthFields) -> Self {
-        Self { base, depth: None, lines: None, rows: 0, octets: 0, work: 0 }
+        Self { base, depth: None, lines: None, end: None, rows: 0, octets: 0, work: 0 }
     }
 
     pub(crate) fn depth(&mut self, fields: DepthFields) {
@@ -50,8 +52,9 @@ impl Reading {
     pub(crate) fn rows(&mut self, fields: &RowsFields<'_>, base: (&Screen, u64)) -> bool {
         self.rows = self.rows.saturating_add(fields.kept).saturating_add(fields.count);
         self.octets = self.octets.saturating_add(fields.text.len());
-        let next = self.lines.as_ref().map_or(self.base.told, History::end);
-        let first = fields.first.unwrap_or(next);
+        let first = fields.first.or(self.end).unwrap_or(self.base.told);
+        let end = first.saturating_add(fields.kept).saturating_add(fields.count);
+        self.end = Some(end.min(POSITION_MAX));
         if self.rows > ROWS_MAX || self.octets > TEXT_OCTETS_MAX || first > POSITION_MAX {
             return false;
         }
@@ -70,10 +73,10 @@ impl Reading {
         core::mem::take(&mut self.work)
     }
 
-    /// The depth and the lines that were read, if the diff has any. Without a depth the screen begins where the lines end.
+    /// The depth and the lines that were read, if the diff has any. Without a depth the screen begins where the lines would
+    /// end if all were taken.
     pub(crate) fn finish(self) -> Option<(DepthFields, Option<History>)> {
-        let end = self.lines.as_ref().map(History::end);
-        let implied = end.map(|end| DepthFields { depth: end, told: end, ..self.base });
+        let implied = self.end.map(|end| DepthFields { depth: end, told: end, ..self.base });
         Some((self.depth.or(implied)?, self.lines))
     }
 }

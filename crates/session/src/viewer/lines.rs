@@ -1,5 +1,5 @@
 //! Decides which of the lines that left the screen a client is told, and when: with frames as far as they cost little,
-//! and alone while nothing else is to be said.
+//! and alone while nothing else is to be said: on lossy and metered paths mostly while nobody types.
 
 use core::time::Duration;
 
@@ -12,23 +12,16 @@ use crate::view::View;
 
 /// Octets of lines that a frame takes along beside those that the client shows: with them it fits into a datagram.
 const FRAME_OCTETS_MAX: usize = 900;
-/// Octets of one state with lines alone.
-const ALONE_OCTETS_MAX: usize = 16 << 10;
-/// The same soon after a key, whose answer may have to wait for it.
+/// Octets of one state with lines alone soon after a key, whose answer may have to wait for it.
 const ALONE_TYPING_OCTETS_MAX: usize = 2 << 10;
-/// Octets of lines that may be on their way.
-const UNACKED_OCTETS_MAX: usize = 64 << 10;
-/// The same where datagrams are lost: a screen that starts from an older state has to tell them again.
-const UNACKED_LOSSY_OCTETS_MAX: usize = 16 << 10;
-/// The same where each octet costs.
-const UNACKED_METERED_OCTETS_MAX: usize = 8 << 10;
 /// The share of datagrams lost from which a path counts as lossy.
 const LOSSY: f64 = 0.02;
-/// No lines go alone so soon after a key, where few datagrams are lost and octets cost nothing. Elsewhere none go while
-/// somebody types.
+/// No lines go alone so soon after a key.
 const KEY_PAUSE: Duration = Duration::from_millis(100);
 /// How long somebody counts as typing after a key.
 const TYPING: Duration = Duration::from_secs(1);
+/// Who types on and on gets some lines this often.
+const STARVED: Duration = Duration::from_secs(5);
 /// How long the end of a program waits for lines while none can be told.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
@@ -55,6 +48,30 @@ pub(crate) struct LineTelling {
 enum Tariff {
     Flat,
     Metered,
+}
+
+/// How many lines go, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Octets of lines that may be on their way.
+    unacked: usize,
+    /// Octets of one state with lines alone.
+    alone: usize,
+    /// No lines go alone so soon after a key.
+    pause: Duration,
+    /// Such states are short so soon after a key.
+    rest: Duration,
+}
+
+impl Limits {
+    const CLEAN: Limits =
+        Limits { unacked: 64 << 10, alone: 16 << 10, pause: KEY_PAUSE, rest: TYPING };
+    /// Where datagrams are lost: a screen that starts from an older state has to tell lines again that are on their way.
+    const LOSSY: Limits =
+        Limits { unacked: 16 << 10, alone: 16 << 10, pause: TYPING, rest: Duration::from_secs(3) };
+    /// Where each octet costs.
+    const METERED: Limits =
+        Limits { unacked: 8 << 10, alone: 8 << 10, pause: TYPING, rest: TYPING };
 }
 
 impl LineTelling {
@@ -85,6 +102,20 @@ impl LineTelling {
     /// A key came.
     pub(crate) fn typed(&mut self, now: Time) {
         self.typed = Some(now);
+    }
+
+    /// The program has ended: keys have no answers that lines could delay.
+    pub(crate) fn forget_keys(&mut self) {
+        self.typed = None;
+    }
+
+    /// What holds on this path.
+    pub(crate) fn limits(&self, endpoint: &Endpoint<View, Input>) -> Limits {
+        match self.tariff {
+            Tariff::Metered => Limits::METERED,
+            Tariff::Flat if is_lossy(endpoint) => Limits::LOSSY,
+            Tariff::Flat => Limits::CLEAN,
+        }
     }
 
     /// Whether the last state tells of lines alone, which no budget of screens is charged for.
@@ -121,9 +152,10 @@ impl LineTelling {
             past.shed();
         }
         past.give_up(frame.history, wanted);
-        // What answers a key is to be short where it is likely to be sent more than once.
-        let waits = frame.is_ahead || frame.is_path_poor && self.is_typing(now);
-        let octets = if waits { 0 } else { FRAME_OCTETS_MAX };
+        // What answers a key is to be short where it is likely to be sent more than once, or costs.
+        let is_short = frame.is_path_poor || self.tariff == Tariff::Metered;
+        let takes_none = frame.is_ahead || is_short && self.has_typed(now, TYPING);
+        let octets = if takes_none { 0 } else { FRAME_OCTETS_MAX };
         let before = past.told();
         past.tell(frame.history, frame.shown, octets, 0);
         self.note(now, before, past);
@@ -132,30 +164,33 @@ impl LineTelling {
     /// When lines are to be told alone, though the screen has not changed.
     pub(crate) fn due(&self, endpoint: &Endpoint<View, Input>) -> Option<Time> {
         let past = endpoint.local().past().filter(|past| past.is_behind())?;
-        let is_lossy = endpoint.path_stats().sent.is_some_and(|sent| sent.loss > LOSSY);
-        let (room, pause) = match self.tariff {
-            Tariff::Metered => (UNACKED_METERED_OCTETS_MAX, TYPING),
-            Tariff::Flat if is_lossy => (UNACKED_LOSSY_OCTETS_MAX, TYPING),
-            Tariff::Flat => (UNACKED_OCTETS_MAX, KEY_PAUSE),
-        };
-        let is_full = past.is_full() || past.octets() >= room;
+        let limits = self.limits(endpoint);
+        let is_full = past.is_full() || past.octets() >= limits.unacked;
         if self.is_stuck || is_full || !endpoint.is_told() {
             return None;
         }
-        Some(self.typed.map_or(Time::ZERO, |typed| typed + pause))
+        let Some(typed) = self.typed else { return Some(Time::ZERO) };
+        let starved = self.told.map_or(Time::ZERO, |told| told + STARVED);
+        Some((typed + limits.pause).min(starved.max(typed + KEY_PAUSE)))
     }
 
     /// Tells lines alone.
-    pub(crate) fn tell_alone(&mut self, now: Time, view: &mut View, history: &History) {
+    pub(crate) fn tell_alone(
+        &mut self,
+        now: Time,
+        limits: Limits,
+        view: &mut View,
+        history: &History,
+    ) {
         self.is_alone = true;
-        let octets = match self.tariff {
-            Tariff::Metered => UNACKED_METERED_OCTETS_MAX,
-            Tariff::Flat if self.is_typing(now) => ALONE_TYPING_OCTETS_MAX,
-            Tariff::Flat => ALONE_OCTETS_MAX,
+        let alone = match self.has_typed(now, limits.rest) {
+            true => ALONE_TYPING_OCTETS_MAX,
+            false => limits.alone,
         };
         let shown = view.screen().clone();
         if let Some(past) = view.past_mut() {
             let before = past.told();
+            let octets = alone.min(limits.unacked.saturating_sub(past.octets()));
             past.tell(history, &shown, octets, 1);
             self.is_stuck = past.told() == before;
             self.note(now, before, past);
@@ -170,8 +205,9 @@ impl LineTelling {
         Some(self.told.map_or(ended, |told| told.max(ended)) + DRAIN_WAIT)
     }
 
-    fn is_typing(&self, now: Time) -> bool {
-        self.typed.is_some_and(|typed| now < typed + TYPING)
+    /// Whether a key came within this time.
+    fn has_typed(&self, now: Time, within: Duration) -> bool {
+        self.typed.is_some_and(|typed| now < typed + within)
     }
 
     fn note(&mut self, now: Time, before: u64, past: &Past) {
@@ -196,7 +232,10 @@ pub(crate) struct Frame<'a> {
 
 /// Whether a state's diff is likely to start from an old one: datagrams are lost, or acknowledgments are late.
 pub(crate) fn is_path_poor(now: Time, endpoint: &Endpoint<View, Input>) -> bool {
-    let is_lossy = endpoint.path_stats().sent.is_some_and(|sent| sent.loss > LOSSY);
     let rtt = endpoint.rtt();
-    is_lossy || endpoint.awaits_since().is_some_and(|since| now > since + rtt.rto())
+    is_lossy(endpoint) || endpoint.awaits_since().is_some_and(|since| now > since + rtt.rto())
+}
+
+fn is_lossy(endpoint: &Endpoint<View, Input>) -> bool {
+    endpoint.path_stats().sent.is_some_and(|sent| sent.loss > LOSSY)
 }
