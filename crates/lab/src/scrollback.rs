@@ -49,7 +49,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "loss % | outages | newest median | newest most | all median | all most",
     );
     let mut keys = Table::new(
-        "Latency of keys in ms, and while 10,000 lines catch up",
+        "Latency of keys in ms: alone, and after 10,000 lines that are missing",
         2,
         "loss % | lines | keys | median | mean | ±95 % | p99",
     );
@@ -64,7 +64,7 @@ pub fn report(scale: Scale) -> Result<Report, Fault> {
         "a key",
         x(),
         Axis::linear("99th percentile, ms"),
-        vec![Curve::solid("no lines", []), Curve::solid("while lines catch up", [])],
+        vec![Curve::solid("no lines", []), Curve::solid("10,000 lines missing", [])],
     );
     for loss in LOSSES {
         let seeds: Vec<u64> = (1..=scale.runs(RUNS)).collect();
@@ -146,7 +146,7 @@ impl Lines {
     fn words(self) -> &'static str {
         match self {
             Lines::None => "none",
-            Lines::CatchUp => "10,000 catch up",
+            Lines::CatchUp => "10,000 missing",
         }
     }
 }
@@ -213,7 +213,7 @@ impl Run {
                 // The last screen of them is there.
                 self.pass(Duration::from_millis(500))?;
             }
-            for _ in 0..KEYS {
+            for key in 1..=KEYS {
                 let cursor = self.session.client().tty.screen().cursor();
                 let start = self.session.world.now();
                 self.press(b"a")?;
@@ -224,7 +224,7 @@ impl Run {
                     }
                 }
                 times.push(self.since(start));
-                self.pass(KEY_PAUSE)?;
+                self.pass(if key % WORD == 0 { WORD_PAUSE } else { KEY_PAUSE })?;
             }
             self.press(b"\r")?;
             self.pass(Duration::from_secs(20))?;
@@ -311,6 +311,10 @@ const RUNS: u64 = 60;
 const ROUNDS: u32 = 3;
 const KEYS: u32 = 10;
 const KEY_PAUSE: Duration = Duration::from_millis(300);
+
+/// After so many keys comes a longer pause.
+const WORD: u32 = 5;
+const WORD_PAUSE: Duration = Duration::from_millis(1_500);
 
 /// How often Enter is typed.
 const ENTERS: u32 = 100;

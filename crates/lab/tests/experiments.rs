@@ -170,7 +170,7 @@ fn lines_that_were_missed() {
     for loss in [0, 5] {
         let number =
             |lines: &str| report.tables[1].number(&[json!(loss), json!(lines)], "median").unwrap();
-        assert!(number("10,000 catch up") <= number("none") + 2.0, "{loss} %");
+        assert!(number("10,000 missing") <= number("none") + 2.0, "{loss} %");
     }
     let octets = |session: &str| report.tables[2].number(&[json!(session)], "octets").unwrap();
     assert!(octets("with lines") <= octets("without lines") + 8.0);
