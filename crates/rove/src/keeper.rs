@@ -118,7 +118,7 @@ fn keep(mut client: UnixStream, login: Login) -> io::Result<()> {
     client.set_nonblocking(true)?;
     let kept = in_runtime(async {
         let client = tokio::net::UnixStream::from_std(client).map_err(|_| ended())?;
-        ssh::serve(client, first, login).await.map_err(|_| ended())
+        ssh::serve(client, first, login, ssh::SSH_EACH).await.map_err(|_| ended())
     });
     drop(kept);
     Ok(())

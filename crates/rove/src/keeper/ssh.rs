@@ -23,7 +23,7 @@ use crate::ssh::{Conversation, Login};
 const SSH_WAIT: Duration = Duration::from_secs(30);
 
 /// The least time from one ssh to the next. A client waits for as long by itself.
-const SSH_EACH: Duration = Duration::from_secs(9);
+pub(super) const SSH_EACH: Duration = Duration::from_secs(9);
 
 /// What ssh says in its own name that is kept, and how long it is waited for.
 const SAID_BYTES_MAX: u64 = 4096;
@@ -43,18 +43,19 @@ const REFUSALS: [&str; 4] = [
     "No more authentication methods",
 ];
 
-/// Answers wishes, the first one first, until the client is gone.
+/// Answers wishes, the first one first, until the client is gone. ssh is run once in each `pause` at most.
 pub(super) async fn serve(
     client: UnixStream,
     first: [u8; Wish::BYTES],
     login: Login,
+    pause: Duration,
 ) -> io::Result<()> {
     let clock = Clock::start();
     let mut last: Option<Time> = None;
     let mut octets = first;
     for turn in 0_u32.. {
         let wish = Wish::decode(&octets).ok_or(io::ErrorKind::InvalidData)?;
-        let is_early = last.is_some_and(|last| clock.now().since(last) < SSH_EACH);
+        let is_early = last.is_some_and(|last| clock.now().since(last) < pause);
         let (reply, way) = match is_early {
             true => (Reply::Nothing, None),
             false => {
@@ -62,7 +63,7 @@ pub(super) async fn serve(
                 tokio::select! {
                     found = find(&login, wish, turn) => found.unwrap_or((Reply::Nothing, None)),
                     // It waits for its answer, so that there is nothing to read but its end.
-                    _ = client.readable() => return Ok(()),
+                    () = wait_readable(&client) => return Ok(()),
                 }
             }
         };
@@ -87,6 +88,17 @@ async fn send(client: &UnixStream, reply: &Reply, way: Option<&Way>) -> io::Resu
         sent += step.await?;
     }
     Ok(())
+}
+
+/// Waits for something to read, or the end. [`UnixStream::readable`] alone does not: it is ready after each read that did
+/// not find the socket empty.
+async fn wait_readable(client: &UnixStream) {
+    while client.readable().await.is_ok() {
+        match client.try_read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
+    }
 }
 
 async fn next_wish(client: &UnixStream) -> io::Result<[u8; Wish::BYTES]> {
@@ -169,4 +181,85 @@ async fn is_refused(said: Option<JoinHandle<String>>) -> bool {
     let Some(said) = said else { return false };
     let said = clock::within(SAID_WAIT, said).await.ok().and_then(Result::ok).unwrap_or_default();
     REFUSALS.iter().any(|words| said.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rove_ssp::ConnId;
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::bootstrap::nonce::Nonce;
+    use crate::bootstrap::{Bind, CostProfile, Purpose, Request, Server};
+    use crate::ssh::{Family, Via, Wires};
+
+    /// How long anything may take on a busy machine.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    /// Says after a while that no session knows the client.
+    const HOST: &str = "f() { sleep 0.2; n=${1#--nonce=}; \
+        echo \"ROVE AT $n here 0123456789abcdef 5\"; echo \"ROVE NO $n gone\"; }; f";
+
+    /// A login on this machine, where this line is the server.
+    fn login(server: &str) -> Login {
+        Login {
+            via: Via::Local,
+            options: Vec::new(),
+            host: "here".into(),
+            family: Family::Any,
+            wires: Wires::Native,
+            hosts: None,
+            report: Arc::default(),
+            is_ssh_alone: false,
+            instead: None,
+            meant: None,
+            request: Request {
+                nonce: Nonce::new([0; 16]),
+                key: None,
+                server: Server::Rove(server.into()),
+                bind: Bind::default(),
+                ports: None,
+                colours: 0,
+                locale: Vec::new(),
+                purpose: Purpose::Shell,
+                agent: false,
+                tariff: CostProfile::Flat,
+                carry: false,
+                goal: Goal::Any,
+                host: String::new(),
+                command: Vec::new(),
+            },
+        }
+    }
+
+    async fn reply(client: &mut UnixStream) -> Reply {
+        let mut octets = Vec::new();
+        loop {
+            if let Some(reply) = Reply::decode(&octets).unwrap() {
+                return reply;
+            }
+            let read = clock::within(LIMIT, client.read_buf(&mut octets)).await;
+            assert_ne!(read.unwrap().unwrap(), 0, "the keeper has ended");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_question_is_answered_until_the_client_is_gone() {
+        let (mut client, own) = UnixStream::pair().unwrap();
+        let wish = Wish { conn: ConnId::new(7), port: 60_001 }.encode();
+        let keeper = tokio::spawn(serve(own, wish, login(HOST), Duration::ZERO));
+        let there = Whereabouts { machine: "0123456789abcdef".into(), uptime: 5 };
+        assert_eq!(reply(&mut client).await, Reply::Gone(there.clone()));
+        for _ in 0..2 {
+            client.write_all(&wish).await.unwrap();
+            assert_eq!(reply(&mut client).await, Reply::Gone(there.clone()));
+        }
+        // While it asks, too.
+        client.write_all(&wish).await.unwrap();
+        drop(client);
+        let ended = clock::within(LIMIT, keeper).await;
+        assert!(ended.is_ok(), "it ends with its client");
+    }
 }
