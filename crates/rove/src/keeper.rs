@@ -2,9 +2,10 @@
 //!
 //! It is split off before the session has keys and before anything was read from the network, and is not confined, so
 //! that the client can be (threats row 38). It takes two numbers from the client, which connection and which port
-//! are meant: an attacker who took the client over can have the user's own ssh run to the same host, and nothing more. It
-//! ends with the client.
+//! are meant: an attacker who took the client over can have the user's own ssh run to the same host, as seldom as
+//! `backoff` lets it, and nothing more. It ends with the client.
 
+mod backoff;
 pub(crate) mod message;
 mod ssh;
 
@@ -16,6 +17,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use self::backoff::{Backoff, PAUSE};
 use self::message::{Reply, Wish};
 use crate::failure::Failure;
 use crate::os;
@@ -52,12 +54,18 @@ impl Keeper {
     /// Splits off a keeper for sessions by this login. Only while this process has one thread.
     pub(crate) fn start(login: &Login) -> io::Result<Keeper> {
         let (client, own) = UnixStream::pair()?;
+        // It is no child of the client, which waits for none: one that ends early would stay as a zombie.
         match os::process::detach()? {
-            Fork::Parent { .. } => Ok(Keeper(client)),
+            Fork::Parent { child } => {
+                os::process::wait_for(child)?;
+                Ok(Keeper(client))
+            }
             Fork::Child => {
                 drop(client);
                 // Nobody is told of errors: the client sees that nobody answers.
-                let _ = keep(own, login.clone());
+                if let Ok(Fork::Child) = os::process::detach() {
+                    let _ = keep(own, login.clone());
+                }
                 std::process::exit(0)
             }
         }
@@ -118,7 +126,7 @@ fn keep(mut client: UnixStream, login: Login) -> io::Result<()> {
     client.set_nonblocking(true)?;
     let kept = in_runtime(async {
         let client = tokio::net::UnixStream::from_std(client).map_err(|_| ended())?;
-        ssh::serve(client, first, login).await.map_err(|_| ended())
+        ssh::serve(client, first, login, Backoff::new(PAUSE)).await.map_err(|_| ended())
     });
     drop(kept);
     Ok(())

@@ -562,7 +562,7 @@ fn program(words: &[OsString]) -> Command {
 }
 
 /// Whether the program takes OpenSSH's options: it does if it is called ssh.
-fn is_openssh(words: &[OsString]) -> bool {
+pub(crate) fn is_openssh(words: &[OsString]) -> bool {
     words.first().is_some_and(|word| Path::new(word).file_name() == Some(OsStr::new("ssh")))
 }
 

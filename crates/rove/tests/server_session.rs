@@ -8,6 +8,8 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 
+use rove::testing::os::Clock;
+use rove_ssp::Time;
 use rustix::process::Signal;
 use visitor::{Host, Visitor};
 
@@ -180,6 +182,17 @@ fn sigusr1_respects_a_client_that_speaks() {
             visitor.wait_for("still here");
         }
     }
+}
+
+/// For ten seconds, not for the minute in which a client may come back to a program that has ended.
+#[test]
+fn sigusr1_does_not_wait_long_for_a_silent_client() {
+    let host = Host::start_native(&["-p", "0", "--", "sh", "-c", "echo ready; cat"], &[]);
+    Visitor::new(&host).wait_for("ready");
+    host.signal(Signal::USR1);
+    let clock = Clock::start();
+    host.wait_for_end();
+    assert!(clock.now() < Time::from_millis(40_000), "{:?}", clock.now());
 }
 
 #[test]

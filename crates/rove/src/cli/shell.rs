@@ -37,7 +37,7 @@ use crate::runtime::{run, runtime};
 use crate::services::forward::apart::Serving;
 use crate::services::forward::wishes::Ready;
 use crate::services::silence;
-use crate::ssh::{Found, Login, Reached, Wires};
+use crate::ssh::{Found, Login, Reached, Via, Wires, is_openssh};
 use crate::trace::Trace;
 
 /// Runs a session with a shell, and the forwardings beside it. `meant` is the line that was meant if there is no such host.
@@ -95,6 +95,12 @@ fn way_back(login: &Login, settings: &Settings, trace: &Trace) -> Option<WayBack
     let is_wanted = settings.falls_back && login.request.carry;
     let is_stock = matches!(login.request.server, Server::Stock(_));
     if !is_wanted || is_stock || login.wires == Wires::Mosh {
+        return None;
+    }
+    if let Via::Ssh(words) = &login.via
+        && !is_openssh(words)
+    {
+        trace.step(format_args!("no way back over a program that is not ssh: it may ask"));
         return None;
     }
     match Keeper::start(login) {

@@ -404,19 +404,15 @@ impl End for Screen<'_> {
         if let Some(StreamsHandle { link, .. }) = &self.beside {
             heard.at.iter().for_each(|at| link.heard(*at));
         }
-        if let Some(back) = &mut self.back
-            && !heard.from.is_stream()
-        {
-            back.heard(heard.at);
-        }
+        self.back.iter_mut().for_each(|back| back.heard(heard.from, heard.at));
         if let Some(chosen) = heard.chosen {
             self.trace.step(format_args!("sending to {chosen}"));
         }
     }
 
-    fn stream_ended(&mut self, _: StreamId) {
+    fn stream_ended(&mut self, stream: StreamId) {
         self.trace.step(format_args!("ssh has ended"));
-        self.back.iter_mut().for_each(Returning::stream_ended);
+        self.back.iter_mut().for_each(|back| back.stream_ended(stream));
     }
 
     fn take_stream(&mut self) -> Option<Stdio> {
@@ -473,7 +469,7 @@ impl End for Screen<'_> {
     }
 
     fn deadline(&self, now: Time) -> Option<Time> {
-        let back = self.back.as_ref().and_then(Returning::due);
+        let back = self.back.as_ref().and_then(|back| back.due(self.client.peer()));
         let ways = [self.ways.note_at(self.round_trip()), self.ways.done_at(), back];
         let ways = ways.into_iter().flatten().filter(|at| *at > now);
         let due = self.client.poll_timeout().into_iter().chain(ways).min();

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use rove_session::Client;
-use rove_ssp::{Session as _, StreamId, Time};
+use rove_ssp::{Remote, Session as _, StreamId, Time};
 
 use self::plan::{Found, Plan};
 use crate::client::way::WaySetting;
@@ -89,14 +89,17 @@ impl Returning {
         self.plan.typed(now);
     }
 
-    /// The server was heard by UDP from here.
-    pub(super) fn heard(&mut self, server: Option<SocketAddr>) {
-        self.server = server.unwrap_or(self.server);
+    /// The server was heard, by UDP from here.
+    pub(super) fn heard(&mut self, from: Remote, at: Option<SocketAddr>) {
+        match from {
+            Remote::Udp(_) => self.server = at.unwrap_or(self.server),
+            Remote::Stream(stream) => self.plan.heard_by(stream),
+        }
     }
 
-    /// The stream has ended.
-    pub(super) fn stream_ended(&mut self) {
-        self.plan.stream_ended();
+    /// A stream has ended.
+    pub(super) fn stream_ended(&mut self, stream: StreamId) {
+        self.plan.stream_ended(stream);
     }
 
     /// Ready with what the keeper says.
@@ -120,8 +123,7 @@ impl Returning {
             client.remedy(None);
             return;
         }
-        let is_udp = client.peer().is_some_and(|peer| !peer.is_stream());
-        if is_udp && self.plan.takes_probe(now) {
+        if self.plan.takes_probe(now, client.peer()) {
             let is_refused = self.probe.take().is_some_and(|probe| probe.is_refused());
             if self.plan.probed(is_refused) {
                 let (host, port) = (self.host(), self.server.port());
@@ -162,8 +164,12 @@ impl Returning {
                 }
             }
             Ok(Answer::Other(Reply::Gone(there))) => {
+                let is_heard = self.plan.is_heard_since(client.endpoint().last_heard());
                 self.plan.answered(now, Found::Nothing);
-                return self.is_gone(now, &there, trace);
+                if !is_heard {
+                    return self.is_gone(now, &there, trace);
+                }
+                trace.step(format_args!("ssh has not found the session, which was heard since"));
             }
             Ok(Answer::Other(Reply::NeedsUser)) => {
                 trace.step(format_args!("ssh was not let in without its user"));
@@ -206,9 +212,9 @@ impl Returning {
         self.fresh.take()
     }
 
-    /// When something is due.
-    pub(super) fn due(&self) -> Option<Time> {
-        self.keeper.as_ref().and_then(|_| self.plan.due())
+    /// When something is due while the server is there.
+    pub(super) fn due(&self, peer: Option<Remote>) -> Option<Time> {
+        self.keeper.as_ref().and_then(|_| self.plan.due(peer))
     }
 
     fn host(&self) -> &str {

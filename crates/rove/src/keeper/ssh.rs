@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rove_ssp::Time;
 use rove_streams::clock;
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr};
 use tokio::task::JoinHandle;
 
+use super::backoff::Backoff;
 use super::message::{Reply, Whereabouts, Wish};
 use crate::bootstrap::{self, Goal, Reader};
 use crate::os::clock::Clock;
@@ -22,15 +23,14 @@ use crate::ssh::{Conversation, Login};
 /// How long one ssh may take.
 const SSH_WAIT: Duration = Duration::from_secs(30);
 
-/// The least time from one ssh to the next. A client waits for as long by itself.
-const SSH_EACH: Duration = Duration::from_secs(9);
-
-/// What ssh says in its own name that is kept, and how long it is waited for.
-const SAID_BYTES_MAX: u64 = 4096;
+/// Octets that are kept of what ssh says in its own name, the last ones, and how long its end is waited for.
+const SAID_BYTES_MAX: usize = 4096;
 const SAID_WAIT: Duration = Duration::from_millis(200);
 
-/// Said to OpenSSH besides, so that it never waits for its user, nor long for a host. They come first, and so count.
-const OPTIONS: [&str; 4] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
+/// Said to OpenSSH besides, so that it never waits for its user, nor long for a host, and is no other ssh's master: it
+/// may be killed. They come first, and so count.
+const OPTIONS: [&str; 6] =
+    ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ControlMaster=no"];
 
 /// Against a master over a connection that is dead: it would never answer.
 const NO_MASTER: [&str; 2] = ["-o", "ControlPath=none"];
@@ -48,22 +48,22 @@ pub(super) async fn serve(
     client: UnixStream,
     first: [u8; Wish::BYTES],
     login: Login,
+    mut backoff: Backoff,
 ) -> io::Result<()> {
     let clock = Clock::start();
-    let mut last: Option<Time> = None;
     let mut octets = first;
     for turn in 0_u32.. {
         let wish = Wish::decode(&octets).ok_or(io::ErrorKind::InvalidData)?;
-        let is_early = last.is_some_and(|last| clock.now().since(last) < SSH_EACH);
-        let (reply, way) = match is_early {
-            true => (Reply::Nothing, None),
-            false => {
-                last = Some(clock.now());
-                tokio::select! {
+        let (reply, way) = match backoff.takes_run(clock.now()) {
+            false => (Reply::Nothing, None),
+            true => {
+                let found = tokio::select! {
                     found = find(&login, wish, turn) => found.unwrap_or((Reply::Nothing, None)),
                     // It waits for its answer, so that there is nothing to read but its end.
-                    _ = client.readable() => return Ok(()),
-                }
+                    () = wait_readable(&client) => return Ok(()),
+                };
+                backoff.ended(&found.0);
+                found
             }
         };
         send(&client, &reply, way.as_ref()).await?;
@@ -87,6 +87,17 @@ async fn send(client: &UnixStream, reply: &Reply, way: Option<&Way>) -> io::Resu
         sent += step.await?;
     }
     Ok(())
+}
+
+/// Waits for something to read, or the end. [`UnixStream::readable`] alone does not: it is ready after each read that did
+/// not find the socket empty.
+async fn wait_readable(client: &UnixStream) {
+    while client.readable().await.is_ok() {
+        match client.try_read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
+    }
 }
 
 async fn next_wish(client: &UnixStream) -> io::Result<[u8; Wish::BYTES]> {
@@ -119,7 +130,7 @@ async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option
     let mut child = command.spawn()?;
     let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let said = child.stderr.take().map(|said| tokio::spawn(read_said(said)));
+    let mut said = Said::read(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?);
     let mut reader = Reader::new(login.request.nonce.clone());
     let mut conversation = Conversation { child, output, reader: &mut reader };
     let listened = conversation.listen(|reader| reader.carried().is_some());
@@ -143,7 +154,7 @@ async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option
         },
         // It was let in.
         _ if reader.begun() => Reply::Nothing,
-        _ => match is_refused(said).await {
+        _ => match said.is_refusal().await {
             true => Reply::NeedsUser,
             false => Reply::Nothing,
         },
@@ -151,22 +162,145 @@ async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option
     Ok((reply, None))
 }
 
-/// It ends once both files are closed everywhere, unless it serves others as their ControlMaster.
+/// It ends once both files are closed everywhere.
 async fn wait_for(mut child: Child) {
     let _ = child.wait().await;
 }
 
-/// Reads all that ssh says, and keeps its beginning.
-async fn read_said(mut said: ChildStderr) -> String {
-    let mut kept = Vec::new();
-    let _ = (&mut said).take(SAID_BYTES_MAX).read_to_end(&mut kept).await;
-    // An ssh that stays must not find nobody who reads.
-    tokio::spawn(async move { tokio::io::copy(&mut said, &mut tokio::io::sink()).await });
-    String::from_utf8_lossy(&kept).into_owned()
+/// What ssh says in its own name.
+struct Said {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reading: JoinHandle<()>,
 }
 
-async fn is_refused(said: Option<JoinHandle<String>>) -> bool {
-    let Some(said) = said else { return false };
-    let said = clock::within(SAID_WAIT, said).await.ok().and_then(Result::ok).unwrap_or_default();
-    REFUSALS.iter().any(|words| said.contains(words))
+impl Said {
+    /// Reads all of it: an ssh that stays must not find that nobody does.
+    fn read(mut from: ChildStderr) -> Said {
+        let kept: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let own = Arc::clone(&kept);
+        let reading = tokio::spawn(async move {
+            let mut piece = [0; 1024];
+            while let Ok(count @ 1..) = from.read(&mut piece).await {
+                let mut kept = own.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&piece[..count]);
+                let surplus = kept.len().saturating_sub(SAID_BYTES_MAX);
+                kept.drain(..surplus);
+            }
+        });
+        Said { kept, reading }
+    }
+
+    /// Whether ssh, which has ended, has said that it was refused.
+    async fn is_refusal(&mut self) -> bool {
+        // What it has left behind may keep its end open.
+        let _ = clock::within(SAID_WAIT, &mut self.reading).await;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = String::from_utf8_lossy(&kept);
+        REFUSALS.iter().any(|words| said.contains(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rove_ssp::ConnId;
+    use tokio::io::AsyncWriteExt;
+    use tokio::process::Command;
+
+    use super::*;
+    use crate::bootstrap::nonce::Nonce;
+    use crate::bootstrap::{Bind, CostProfile, Purpose, Request, Server};
+    use crate::ssh::{Family, Via, Wires};
+
+    /// How long anything may take on a busy machine.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    /// Says after a while that no session knows the client.
+    const HOST: &str = "f() { sleep 0.2; n=${1#--nonce=}; \
+        echo \"ROVE AT $n here 0123456789abcdef 5\"; echo \"ROVE NO $n gone\"; }; f";
+
+    /// A login on this machine, where this line is the server.
+    fn login(server: &str) -> Login {
+        Login {
+            via: Via::Local,
+            options: Vec::new(),
+            host: "here".into(),
+            family: Family::Any,
+            wires: Wires::Native,
+            hosts: None,
+            report: Arc::default(),
+            is_ssh_alone: false,
+            instead: None,
+            meant: None,
+            request: Request {
+                nonce: Nonce::new([0; 16]),
+                key: None,
+                server: Server::Rove(server.into()),
+                bind: Bind::default(),
+                ports: None,
+                colours: 0,
+                locale: Vec::new(),
+                purpose: Purpose::Shell,
+                agent: false,
+                tariff: CostProfile::Flat,
+                carry: false,
+                goal: Goal::Any,
+                host: String::new(),
+                command: Vec::new(),
+            },
+        }
+    }
+
+    async fn reply(client: &mut UnixStream) -> Reply {
+        let mut octets = Vec::new();
+        loop {
+            if let Some(reply) = Reply::decode(&octets).unwrap() {
+                return reply;
+            }
+            let read = clock::within(LIMIT, client.read_buf(&mut octets)).await;
+            assert_ne!(read.unwrap().unwrap(), 0, "the keeper has ended");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_question_is_answered_until_the_client_is_gone() {
+        let (mut client, own) = UnixStream::pair().unwrap();
+        let wish = Wish { conn: ConnId::new(7), port: 60_001 }.encode();
+        let keeper = tokio::spawn(serve(own, wish, login(HOST), Backoff::new(Duration::ZERO)));
+        let there = Whereabouts { machine: "0123456789abcdef".into(), uptime: 5 };
+        assert_eq!(reply(&mut client).await, Reply::Gone(there.clone()));
+        for _ in 0..2 {
+            client.write_all(&wish).await.unwrap();
+            assert_eq!(reply(&mut client).await, Reply::Gone(there.clone()));
+        }
+        // While it asks, too.
+        client.write_all(&wish).await.unwrap();
+        drop(client);
+        let ended = clock::within(LIMIT, keeper).await;
+        assert!(ended.is_ok(), "it ends with its client");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_seen_while_something_keeps_the_end_open() {
+        let denied = "u@h: Permission denied (publickey).";
+        for (script, expected) in [
+            (format!("echo '{denied}' >&2; exec sleep 100"), true),
+            (format!("printf '%05000d\n{denied}\n' 0 >&2; exec sleep 100"), true),
+            (format!("echo '{denied}' >&2"), true),
+            ("echo 'ssh: connect to host h port 22: No route to host' >&2".to_owned(), false),
+        ] {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &script]).stderr(Stdio::piped()).kill_on_drop(true);
+            let mut child = command.spawn().unwrap();
+            let mut said = Said::read(child.stderr.take().unwrap());
+            if expected {
+                let is_there = async {
+                    while !said.kept.lock().unwrap().ends_with(b".\n") {
+                        clock::sleep(Duration::from_millis(1)).await;
+                    }
+                };
+                clock::within(LIMIT, is_there).await.unwrap();
+            }
+            assert_eq!(said.is_refusal().await, expected, "{script}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rove_ssp::ConnId;
 use rustix::event::Timespec;
+use rustix::io::Errno;
 
 use crate::bootstrap::nonce::Nonce;
 use crate::os;
@@ -36,7 +37,11 @@ const COMMAND_OCTETS_MAX: u64 = 1024;
 /// Answers on the standard output. A refusal is an answer, too.
 pub(super) fn answer(places: &Places, asked: Ask, ssh_client: Option<IpAddr>) -> io::Result<()> {
     let Ask { nonce, aim } = asked;
-    let asking = Asking::new(places, nonce)?;
+    let machine = match aim {
+        Aim::Join(..) => os::machine_and_network(),
+        Aim::List | Aim::Attach { .. } | Aim::Kill(_) => os::machine(),
+    };
+    let asking = Asking::new(places, nonce, &machine)?;
     match aim {
         Aim::List => asking.list(),
         Aim::Attach { name, key, from, terms, carries } => {
@@ -53,7 +58,7 @@ pub(super) fn taken(places: &Places, name: &Name, options: &Options, ssh_client:
     let Greeting::Native { nonce, key } = &options.greeting else {
         return super::log::note(&format_args!("there is a session {name} already"));
     };
-    let asking = Asking::new(places, nonce.clone());
+    let asking = Asking::new(places, nonce.clone(), &os::machine());
     let told = asking.and_then(|asking| match options.session.joins {
         true => {
             let is_metered = options.tariff == crate::bootstrap::CostProfile::Metered;
@@ -111,14 +116,14 @@ struct Asking {
 
 impl Asking {
     /// Says first which machine this is.
-    fn new(places: &Places, nonce: Nonce) -> io::Result<Asking> {
+    fn new(places: &Places, nonce: Nonce, machine: &str) -> io::Result<Asking> {
         let (directories, denied) = places.to_list();
         let entries = directories.iter().flat_map(|directory| directory.entries()).collect();
         let denied: Vec<String> = denied.iter().map(ToString::to_string).collect();
         let asking = Asking { nonce, entries, denied };
         let system = rustix::system::uname();
         let name = printable(system.nodename().to_bytes(), 255).replace(' ', "?");
-        asking.say("AT", format_args!("{name} {} {}", os::machine(), uptime().as_secs()))?;
+        asking.say("AT", format_args!("{name} {machine} {}", uptime().as_secs()))?;
         if let Some(why) = asking.denied.first() {
             asking.say("SOCKET", printable(why.as_bytes(), 300))?;
         }
@@ -183,7 +188,7 @@ impl Asking {
                     let nonce = &self.nonce;
                     print(&format!(
                         "ROVE LISTED {nonce} 1\nROVE CARRY {nonce} {}\n",
-                        os::machine()
+                        os::machine_and_network()
                     ))?;
                     return pass_on(way);
                 }
@@ -206,7 +211,8 @@ impl Asking {
         let way = wanted.and_then(|request| ask::carry(&entry.path, &request).ok());
         let Some(way) = way else { return print(&format!("{line}\n")) };
         // In one piece: a client does not wait long for the second line.
-        print(&format!("{line}\nROVE CARRY {} {}\n", self.nonce, os::machine()))?;
+        let machine = os::machine_and_network();
+        print(&format!("{line}\nROVE CARRY {} {machine}\n", self.nonce))?;
         pass_on(way)
     }
 
@@ -255,14 +261,18 @@ impl Asking {
 
 /// Whether nobody listens on a UDP port, as far as trying it tells.
 fn is_free(port: u16) -> bool {
-    let is_free = |ip: IpAddr| match UdpSocket::bind((ip, port)) {
-        Ok(_) => true,
-        // This machine may do without one of the families.
-        Err(error) => {
-            !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
-        }
+    let tried = |ip: IpAddr| UdpSocket::bind((ip, port)).map(drop);
+    shows_free(&[tried(Ipv4Addr::UNSPECIFIED.into()), tried(Ipv6Addr::UNSPECIFIED.into())])
+}
+
+/// Whether binding a port in each family shows that it is free: this machine may do without one of them.
+fn shows_free(tried: &[io::Result<()>; 2]) -> bool {
+    let is_missing = |error: &io::Error| {
+        error.kind() == io::ErrorKind::AddrNotAvailable
+            || error.raw_os_error() == Some(Errno::AFNOSUPPORT.raw_os_error())
     };
-    is_free(Ipv4Addr::UNSPECIFIED.into()) && is_free(Ipv6Addr::UNSPECIFIED.into())
+    let is_harmless = |tried: &io::Result<()>| tried.as_ref().err().is_none_or(is_missing);
+    tried.iter().all(is_harmless) && tried.iter().any(Result::is_ok)
 }
 
 /// Waits until a session is gone that was told to end. Returns whether it is.
@@ -286,4 +296,30 @@ fn command_line(pid: u32) -> Option<String> {
     let shown: Vec<u8> =
         words.iter().map(|octet| if *octet == 0 { b' ' } else { *octet }).collect();
     (!shown.is_empty()).then(|| crate::sessions::words::word(&shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_free_where_nothing_says_otherwise() {
+        let of = |errno: Option<Errno>| errno.map_or(Ok(()), |errno| Err(errno.into()));
+        for (v4, v6, expected) in [
+            (None, None, true),
+            (None, Some(Errno::ADDRNOTAVAIL), true),
+            (None, Some(Errno::AFNOSUPPORT), true),
+            (Some(Errno::AFNOSUPPORT), None, true),
+            (Some(Errno::ADDRNOTAVAIL), Some(Errno::AFNOSUPPORT), false),
+            (Some(Errno::ADDRINUSE), None, false),
+            (None, Some(Errno::ADDRINUSE), false),
+            (None, Some(Errno::ACCESS), false),
+            (None, Some(Errno::MFILE), false),
+            (Some(Errno::MFILE), Some(Errno::MFILE), false),
+        ] {
+            assert_eq!(shows_free(&[of(v4), of(v6)]), expected, "{v4:?} {v6:?}");
+        }
+        let taken = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert!(!is_free(taken.local_addr().unwrap().port()));
+    }
 }

@@ -86,7 +86,7 @@ pub(super) fn announcement(
             let addresses = addresses(bound);
             let answer = writeln!(line, "ROVE 1 {nonce} {port} {public} {conn} {addresses}");
             // Frames follow it.
-            let carry = |()| writeln!(line, "ROVE CARRY {nonce} {}", os::machine());
+            let carry = |()| writeln!(line, "ROVE CARRY {nonce} {}", os::machine_and_network());
             if carries { answer.and_then(carry) } else { answer }
         }
         (Greeting::Rove { nonce }, Secret::Mosh(key)) => {

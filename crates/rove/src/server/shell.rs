@@ -331,6 +331,7 @@ impl Shell {
         let silence = last.map(|last| now.since(last));
         if came.contains(&Signal::USR1) && self.limits.obey_signal(silence) {
             self.note(&"told to end by SIGUSR1");
+            self.life.told.get_or_insert(now);
             self.ended |= self.session.peer().is_none();
             self.close(now);
         }

@@ -1,8 +1,8 @@
-//! When ssh is run again. It knows times alone.
+//! When ssh is run again. It knows times, and which way the server is heard.
 
 use std::time::Duration;
 
-use rove_ssp::Time;
+use rove_ssp::{Remote, StreamId, Time};
 
 use crate::client::way::WaySetting;
 
@@ -47,11 +47,13 @@ pub(super) struct Plan {
     awaits: Option<Time>,
     /// When the network became what it is.
     network: Time,
-    /// ssh runs.
-    is_asking: bool,
+    /// Since when ssh runs.
+    asking: Option<Time>,
     /// When it ended in this network.
     asked: Option<Time>,
     is_refused: bool,
+    /// The stream by which the server was heard last.
+    heard_by: Option<StreamId>,
     /// When a key was typed last.
     typed: Option<Time>,
     /// When the port was looked at last in this silence, how often, and how often it refused.
@@ -66,9 +68,10 @@ impl Plan {
             silence: if way == WaySetting::Ssh { SILENCE_OF_SSH } else { SILENCE },
             awaits: None,
             network: now,
-            is_asking: false,
+            asking: None,
             asked: None,
             is_refused: false,
+            heard_by: None,
             typed: None,
             probe: None,
             probes: 0,
@@ -85,10 +88,15 @@ impl Plan {
         self.typed = Some(now);
     }
 
-    /// A stream that ended was of use until now: the next may be had at once.
-    pub(super) fn stream_ended(&mut self) {
-        if self.silence == SILENCE_OF_SSH {
-            self.asked = None;
+    /// The server was heard by this stream.
+    pub(super) fn heard_by(&mut self, stream: StreamId) {
+        self.heard_by = Some(stream);
+    }
+
+    /// A stream that was of use until it ended: the next may be had at once.
+    pub(super) fn stream_ended(&mut self, stream: StreamId) {
+        if self.heard_by == Some(stream) && self.silence == SILENCE_OF_SSH {
+            (self.heard_by, self.asked) = (None, None);
         }
     }
 
@@ -101,8 +109,8 @@ impl Plan {
     }
 
     /// Whether the port is to be looked at now.
-    pub(super) fn takes_probe(&mut self, now: Time) -> bool {
-        let is_due = self.probe_at().is_some_and(|at| at <= now);
+    pub(super) fn takes_probe(&mut self, now: Time, peer: Option<Remote>) -> bool {
+        let is_due = self.probe_at(peer).is_some_and(|at| at <= now);
         if is_due {
             self.probe = Some(now);
             self.probes += 1;
@@ -119,28 +127,39 @@ impl Plan {
     /// Whether ssh is to be run now; then it runs until [`answered`](Self::answered).
     pub(super) fn takes_question(&mut self, now: Time) -> bool {
         let is_due = self.question_at().is_some_and(|at| at <= now);
-        self.is_asking |= is_due;
+        if is_due {
+            self.asking = Some(now);
+        }
         is_due
     }
 
+    /// Whether a server that was heard last at this time was heard since ssh runs. Then it is there, even if ssh has not
+    /// found it.
+    pub(super) fn is_heard_since(&self, last_heard: Option<Time>) -> bool {
+        self.asking.is_some_and(|asking| last_heard >= Some(asking))
+    }
+
     pub(super) fn answered(&mut self, now: Time, found: Found) {
-        self.is_asking = false;
+        self.asking = None;
         self.asked = Some(now);
         self.is_refused |= found == Found::Refusal;
     }
 
-    pub(super) fn due(&self) -> Option<Time> {
-        self.probe_at().into_iter().chain(self.question_at()).min()
+    /// When something is due while the server is there.
+    pub(super) fn due(&self, peer: Option<Remote>) -> Option<Time> {
+        self.probe_at(peer).into_iter().chain(self.question_at()).min()
     }
 
-    fn probe_at(&self) -> Option<Time> {
-        let first = self.awaits? + PROBE_AFTER;
+    /// Never while UDP is not in use.
+    fn probe_at(&self, peer: Option<Remote>) -> Option<Time> {
+        let awaits = self.awaits.filter(|_| peer.is_some_and(|peer| !peer.is_stream()))?;
+        let first = awaits + PROBE_AFTER;
         let at = self.probe.map_or(first, |last| last + PROBE_EACH);
         (self.probes < PROBES_MAX).then_some(at)
     }
 
     fn question_at(&self) -> Option<Time> {
-        let awaits = self.awaits.filter(|_| !self.is_asking && !self.is_refused)?;
+        let awaits = self.awaits.filter(|_| self.asking.is_none() && !self.is_refused)?;
         // Whether the port refuses is for the host to say, which it can at once.
         let wait = if self.refusals >= REFUSALS { Duration::ZERO } else { self.silence };
         let silent = (awaits + wait).max(self.network + NETWORK_SETTLES);
@@ -160,6 +179,10 @@ mod tests {
 
     fn s(seconds: u64) -> Time {
         Time::from_millis(seconds * 1000)
+    }
+
+    fn udp() -> Option<Remote> {
+        Some(Remote::Udp(([192, 0, 2, 1], 60_001).into()))
     }
 
     fn plan() -> Plan {
@@ -190,7 +213,7 @@ mod tests {
         assert_eq!(plan.question_at(), Some(s(173)));
         // The server answers meanwhile.
         plan.awaits(None);
-        assert_eq!((plan.question_at(), plan.due()), (None, None));
+        assert_eq!((plan.question_at(), plan.due(udp())), (None, None));
         plan.awaits(Some(s(200)));
         assert_eq!(plan.question_at(), Some(s(210)));
     }
@@ -199,21 +222,21 @@ mod tests {
     fn a_port_that_refuses_twice_is_asked_about_at_once() {
         let mut plan = plan();
         plan.awaits(Some(s(100)));
-        assert_eq!(plan.due(), Some(s(103)));
-        assert!(!plan.takes_probe(s(102)) && plan.takes_probe(s(103)));
+        assert_eq!(plan.due(udp()), Some(s(103)));
+        assert!(!plan.takes_probe(s(102), udp()) && plan.takes_probe(s(103), udp()));
         assert!(!plan.probed(false), "there was none before");
-        assert!(plan.takes_probe(s(104)));
+        assert!(plan.takes_probe(s(104), udp()));
         assert!(!plan.probed(true), "once");
-        assert!(plan.takes_probe(s(105)));
+        assert!(plan.takes_probe(s(105), udp()));
         assert!(plan.probed(true));
         assert_eq!(plan.question_at(), Some(s(100)));
-        assert!(plan.takes_probe(s(106)));
+        assert!(plan.takes_probe(s(106), udp()));
         assert!(!plan.probed(true), "it was told");
         // An answer in between takes all of that back.
         plan.awaits(None);
         plan.awaits(Some(s(110)));
-        assert_eq!((plan.probe_at(), plan.question_at()), (Some(s(113)), Some(s(120))));
-        let looks = (113..200).filter(|second| plan.takes_probe(s(*second))).count();
+        assert_eq!((plan.probe_at(udp()), plan.question_at()), (Some(s(113)), Some(s(120))));
+        let looks = (113..200).filter(|second| plan.takes_probe(s(*second), udp())).count();
         assert_eq!(looks, PROBES_MAX as usize);
     }
 
@@ -224,8 +247,41 @@ mod tests {
         assert_eq!(plan.question_at(), Some(s(101)));
         assert!(plan.takes_question(s(101)));
         plan.answered(s(102), Found::Way);
-        plan.stream_ended();
+        plan.heard_by(StreamId::new(1));
+        plan.stream_ended(StreamId::new(0));
         plan.awaits(Some(s(300)));
+        assert_eq!(plan.question_at(), None, "another has ended");
+        plan.stream_ended(StreamId::new(1));
         assert_eq!(plan.question_at(), Some(s(301)));
+        // The next one is of no use: it costs a login as often as somebody types, and no more often.
+        assert!(plan.takes_question(s(301)));
+        plan.answered(s(302), Found::Way);
+        plan.stream_ended(StreamId::new(2));
+        assert_eq!(plan.question_at(), None);
+        plan.typed(s(303));
+        assert_eq!(plan.question_at(), Some(s(312)));
+    }
+
+    #[test]
+    fn a_stream_is_not_looked_at_and_hides_no_question() {
+        let mut plan = plan();
+        plan.awaits(Some(s(100)));
+        let stream = Some(Remote::Stream(StreamId::new(0)));
+        for peer in [stream, None] {
+            assert!(!plan.takes_probe(s(105), peer));
+            assert_eq!(plan.due(peer), Some(s(110)));
+        }
+        assert_eq!(plan.due(udp()), Some(s(103)));
+    }
+
+    #[test]
+    fn a_server_that_is_heard_meanwhile_is_there() {
+        let mut plan = plan();
+        plan.awaits(Some(s(100)));
+        assert!(!plan.is_heard_since(Some(s(100))), "nothing was asked");
+        assert!(plan.takes_question(s(110)));
+        for (heard, expected) in [(None, false), (Some(s(109)), false), (Some(s(111)), true)] {
+            assert_eq!(plan.is_heard_since(heard), expected, "{heard:?}");
+        }
     }
 }

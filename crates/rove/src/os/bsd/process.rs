@@ -88,6 +88,12 @@ fn threads() -> Option<i32> {
     }
 }
 
+/// The number of the network that this process is in. macOS has one alone, and a jail with one of its own has its own
+/// name, too.
+pub(crate) fn network_namespace() -> Option<u64> {
+    None
+}
+
 /// A path to this program's file.
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::DumpableBehavior;
@@ -52,6 +53,11 @@ pub(crate) fn close_from(first: u32) {
 pub(crate) fn is_single_threaded() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
         || !Path::new("/proc/self/task").exists()
+}
+
+/// The number of the network that this process is in (namespaces(7)), if the system tells.
+pub(crate) fn network_namespace() -> Option<u64> {
+    std::fs::metadata("/proc/self/ns/net").ok().map(|namespace| namespace.ino())
 }
 
 /// A path to this program's file, also if another has its name by now.

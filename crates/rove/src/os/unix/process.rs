@@ -8,7 +8,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use rustix::fs::Mode;
-use rustix::process::{Resource, Rlimit};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 
 use crate::os::system;
 pub(crate) use crate::os::system::memory::{give_back_freed_memory, keep_freed_memory};
@@ -86,6 +87,19 @@ pub(crate) fn detach() -> io::Result<Fork> {
             Ok(Fork::Child)
         }
         child => Ok(Fork::Parent { child: child.unsigned_abs() }),
+    }
+}
+
+/// Waits until a process that [`detach`] has split off is gone.
+pub(crate) fn wait_for(child: u32) -> io::Result<()> {
+    let child = Pid::from_raw(child.cast_signed());
+    loop {
+        match rustix::process::waitpid(child, WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            // The system has done so, where SIGCHLD is ignored.
+            Ok(_) | Err(Errno::CHILD) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
