@@ -312,7 +312,7 @@ const ROUNDS: u32 = 3;
 const KEYS: u32 = 10;
 const KEY_PAUSE: Duration = Duration::from_millis(300);
 
-/// A longer pause comes after so many keys.
+/// Keys of a word, and the time until the next word.
 const WORD: u32 = 5;
 const WORD_PAUSE: Duration = Duration::from_millis(1_500);
 
