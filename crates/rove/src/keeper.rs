@@ -54,6 +54,8 @@ impl Keeper {
     /// Splits off a keeper for sessions by this login. Only while this process has one thread.
     pub(crate) fn start(login: &Login) -> io::Result<Keeper> {
         let (client, own) = UnixStream::pair()?;
+        // Else what is still to be written would be so twice.
+        io::stdout().flush()?;
         // It is no child of the client, which waits for none: one that ends early would stay as a zombie.
         match os::process::detach()? {
             Fork::Parent { child } => {
@@ -138,7 +140,6 @@ fn ended() -> Failure {
 
 /// Its terminal stays the client's alone: a window that is closed is seen to be.
 fn leave_terminal() -> io::Result<()> {
-    io::stdout().flush()?;
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
