@@ -141,7 +141,7 @@ pub(super) struct SessionArgs {
     #[command(flatten)]
     pub(super) way: WayArgs,
 
-    /// Do not run ssh again where the host has stopped to answer.
+    /// Do not run ssh again when the host no longer answers.
     #[arg(long)]
     pub(super) no_fallback: bool,
 
