@@ -84,7 +84,7 @@ pub mod server {
 }
 
 pub mod services {
-    pub use crate::services::silence::GIVE_UP_AFTER;
+    pub use crate::services::silence::COMMAND_KEPT;
     pub use crate::services::{Call, Request};
 
     pub mod agent {

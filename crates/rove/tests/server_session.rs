@@ -203,6 +203,91 @@ fn a_silent_client_is_given_up() {
     host.wait_for_end();
 }
 
+/// One whose client was killed is no session for ever, and what it runs is hung up on.
+#[test]
+fn streams_whose_client_was_killed_are_given_up() {
+    for variable in ["ROVE_SERVER_ORPHAN_TMOUT", "MOSH_SERVER_NETWORK_TMOUT"] {
+        let host = Host::start_native(&["-p", "0", "--streams"], &[(variable, "5")]);
+        let mut visitor = Visitor::new(&host);
+        visitor.keys(b"x");
+        visitor.wait_until_typed();
+        drop(visitor);
+        host.wait_for_end();
+    }
+}
+
+/// Its last words and its status wait for a client that is away, and the terminal does not.
+#[test]
+fn a_program_that_has_ended_has_no_terminal_any_more() {
+    let scratch = Scratch::new("ended");
+    let go = scratch.path("go");
+    // What is left in the background holds the terminal, and is hung up on.
+    let script = format!(
+        "echo ready; (trap '' HUP; until test -e {go}; do sleep 0.1; done; exec sleep 1000) & \
+         until test -e {go}; do sleep 0.1; done; echo last words; exit 3"
+    );
+    let directory = scratch.path("");
+    let host = Host::start_native(
+        &["-p", "0", "-@", "host=h", "--", "sh", "-c", &script],
+        &[("ROVE_TMPDIR", &directory)],
+    );
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    let masters = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", host.pid)).unwrap().flatten();
+        let to = open.filter_map(|file| fs::read_link(file.path()).ok());
+        to.filter(|to| to.ends_with("ptmx")).count()
+    };
+    assert!(masters() > 0);
+    // The client hears nothing from here on.
+    fs::write(&go, "").unwrap();
+    visitor::wait_until("the terminal is let go", || masters() == 0);
+    assert!(visitor::is_alive(host.pid));
+    visitor.wait_for("last words");
+    assert_eq!(visitor.wait_for_exit().status, Some(3));
+    host.wait_for_end();
+}
+
+/// The control socket that a server has in this directory, if it has one.
+fn control_socket(directory: &str) -> Option<PathBuf> {
+    let inner = fs::read_dir(directory).ok()?.flatten().next()?.path();
+    Some(fs::read_dir(inner).ok()?.flatten().next()?.path())
+}
+
+/// A control socket that is gone is made again on SIGUSR1, which ends nothing then, and by itself while a client is there.
+#[test]
+fn a_control_socket_that_is_gone_is_made_again() {
+    for by_signal in [true, false] {
+        let scratch = Scratch::new(if by_signal { "again-signal" } else { "again" });
+        let directory = scratch.path("base");
+        fs::create_dir(&directory).unwrap();
+        let host = Host::start_native(
+            &["-p", "0", "-@", "host=h", "--", "sh", "-c", "echo ready; cat"],
+            &[("ROVE_TMPDIR", &directory)],
+        );
+        let mut visitor = Visitor::new(&host);
+        visitor.wait_for("ready");
+        let inner = control_socket(&directory).unwrap().parent().unwrap().to_owned();
+        fs::remove_dir_all(inner).unwrap();
+        if by_signal {
+            host.signal(Signal::USR1);
+            visitor::wait_until("the socket", || control_socket(&directory).is_some());
+        } else {
+            let clock = Clock::start();
+            for word in 0.. {
+                visitor.keys(format!("word {word}\r").as_bytes());
+                visitor.wait_for(&format!("word {word}"));
+                if control_socket(&directory).is_some() {
+                    break;
+                }
+                assert!(clock.now() < Time::from_millis(120_000), "no socket");
+            }
+        }
+        visitor.keys(b"still here\r");
+        visitor.wait_for("still here");
+    }
+}
+
 #[test]
 fn resizes_reach_the_program() {
     let script = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done";

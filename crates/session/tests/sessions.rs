@@ -500,3 +500,29 @@ fn keys_that_waited_come_before_later_ones() {
     host.type_keys(Time::ZERO, other, &many);
     assert!(read(&mut host).starts_with(b"firstx"));
 }
+
+/// A command ends while its client sleeps for an hour: the client wakes to all lines, the last screen and the status.
+#[test]
+fn the_end_of_a_command_waits_for_a_client_that_sleeps() {
+    for (hours, name) in [(1, "1"), (23, "work")] {
+        let mut room = Room::new(Some(name));
+        let lines = |from: u32, to: u32| -> String {
+            (from..=to).map(|number| format!("{number}\r\n")).collect()
+        };
+        room.server.handle_output(room.now, lines(1, 5).as_bytes());
+        room.run(ms(500));
+        room.seat(1).is_cut = true;
+        room.run(Duration::from_secs(60));
+        room.server.handle_output(room.now, lines(6, 300).as_bytes());
+        room.server.child_exited(room.now, 3);
+        room.run(Duration::from_secs(3600 * hours));
+        assert_eq!((room.exit, room.seat(1).exit), (None, None), "{hours} h");
+        room.seat(1).is_cut = false;
+        room.run(Duration::from_secs(60));
+        let exit = room.seat(1).exit.expect("the client was told");
+        assert_eq!((exit.clean, exit.status), (true, Some(3)), "{hours} h");
+        let view = room.seat(1).client.view().screen().text();
+        assert!(view.iter().any(|row| row.trim_end() == "300"), "{view:#?}");
+        assert!(room.exit.is_some_and(|exit| exit.clean), "{hours} h");
+    }
+}

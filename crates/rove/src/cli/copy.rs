@@ -19,7 +19,7 @@ use crate::copy::order::{Links, Receive};
 use crate::failure::{Failure, fail};
 use crate::os::clock::Clock;
 use crate::runtime::in_runtime;
-use crate::services::silence::GIVE_UP_AFTER;
+use crate::services::silence::COMMAND_KEPT;
 use crate::ssh::Login;
 use crate::trace::Trace;
 
@@ -328,7 +328,7 @@ impl CopyArgs {
                         receive,
                         limit: limit.or(kilobits.map(|kilobits| kilobits * 128)).unwrap_or(0),
                         style,
-                        give_up: give_up.unwrap_or(GIVE_UP_AFTER),
+                        give_up: give_up.unwrap_or(COMMAND_KEPT),
                     };
                     errands.push(CopyPlan { plan, ends });
                 }

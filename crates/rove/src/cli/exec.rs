@@ -35,7 +35,7 @@ use crate::services::exec::{self, Broken, Command, Ends, Input, ends};
 use crate::services::forward::config::{Config, TerminalWish};
 use crate::services::forward::reach;
 use crate::services::forward::spec::Endpoint;
-use crate::services::silence::{GIVE_UP_AFTER, Silence};
+use crate::services::silence::{COMMAND_KEPT, FORWARDINGS_KEPT, Silence};
 use crate::services::{Request, Run, Terminal};
 use crate::ssh::Login;
 use crate::trace::Trace;
@@ -362,6 +362,7 @@ pub(super) async fn alone(
     trace.step(format_args!("confined: {}", confine(&Reach::Named(ready.named()))));
     let streams = session.streams.clone();
     let has_screen = matches!(&job, Job::Run(command) if command.terminal.is_some());
+    let kept = if matches!(&job, Job::Run(_)) { COMMAND_KEPT } else { FORWARDINGS_KEPT };
     let calls = Callbacks::default();
     let (on_failure, is_here) = (ready.on_failure, ready.is_here());
     let (tell, news) = mpsc::channel(NOTICES_MAX);
@@ -403,7 +404,7 @@ pub(super) async fn alone(
             },
         }
     };
-    let silence = Silence::of(&login.host, forward.give_up.unwrap_or(GIVE_UP_AFTER));
+    let silence = Silence::of(&login.host, forward.give_up.unwrap_or(kept));
     let outcome = tokio::select! {
         outcome = work => outcome,
         failure = told(news, on_failure, settle, trace) => Err(failure),

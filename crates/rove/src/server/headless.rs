@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
@@ -41,9 +40,6 @@ pub(super) struct Job {
     /// Where it is asked for what it holds, and what that lies in.
     pub place: Option<(Claim, Places)>,
 }
-
-/// How long a client may be silent. One that was killed says no goodbye; one that sleeps comes back.
-const SILENCE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Runs a session to its end; `socket` is where its client will be heard. Returns when the client has said goodbye, or is given up.
 pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<()> {
@@ -97,12 +93,11 @@ impl Headless {
         }
     }
 
-    /// When a client that stays silent is given up.
+    /// When a client that stays silent is given up. One that was killed says no goodbye; one that sleeps comes back.
     fn gives_up(&self) -> Option<Time> {
-        self.connection
-            .endpoint()
-            .last_heard()
-            .map(|heard| heard + self.limits.network.unwrap_or(SILENCE_MAX))
+        let heard = self.connection.endpoint().last_heard()?;
+        let said = [self.limits.network, self.limits.orphan].into_iter().flatten().min();
+        Some(heard + said.unwrap_or_else(|| self.beside.kept()))
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,12 +19,37 @@ use crate::services::forward::listen::{
     CONNECTIONS_MAX, Duplex, Listener, connect, connect_unix, relay,
 };
 use crate::services::forward::spec::Listen;
+use crate::services::silence::{COMMAND_KEPT, FORWARDINGS_KEPT};
 use crate::services::status::{CONNECTED, FAILED, FULL, GIVEN_UP, reason};
 use crate::services::{Call, Id, Request};
 
+/// Remembers what a client has asked for.
+#[derive(Debug, Default)]
+pub(super) struct Requested {
+    /// A command or a copy.
+    works: AtomicBool,
+}
+
+impl Requested {
+    fn note(&self, request: &Request) {
+        if matches!(request, Request::Exec(_) | Request::Copy(_)) {
+            self.works.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// How long all that is kept for a client that is silent. A forwarding from the client's side asks for nothing before
+    /// it is used.
+    pub(super) fn kept(&self) -> Duration {
+        match self.works.load(Ordering::Relaxed) {
+            true => COMMAND_KEPT,
+            false => FORWARDINGS_KEPT,
+        }
+    }
+}
+
 /// Serves the client's requests until the session is over. Unfinished work is then given up: programs get
 /// SIGHUP.
-pub(super) async fn serve(streams: Streams, mut config: ServiceConfig) {
+pub(super) async fn serve(streams: Streams, mut config: ServiceConfig, asked: Arc<Requested>) {
     let mut tasks = JoinSet::new();
     if let Some(agent) = config.agent.take() {
         let streams = streams.clone();
@@ -34,6 +61,7 @@ pub(super) async fn serve(streams: Streams, mut config: ServiceConfig) {
         while tasks.try_join_next().is_some() {}
         // A request of a newer client's: the channel is given up, and it sees that.
         let Some(request) = Request::decode(&request) else { continue };
+        asked.note(&request);
         let (streams, config, served) = (streams.clone(), Arc::clone(&config), Arc::clone(&served));
         // What becomes of a channel is told over it.
         tasks.spawn(async move { serve_one(request, channel, streams, &config, &served).await });

@@ -114,7 +114,7 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
         let mut shell = Shell::new(clock.now(), job, wire)?;
         driver::run(&mut port, &mut shell).await?;
         shell.note(&"exiting");
-        shell.records.close();
+        shell.close_records();
         Ok(())
     })
 }
@@ -123,7 +123,8 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
 struct Shell {
     signals: Signals,
     session: Server,
-    pty: AsyncFd<Pty>,
+    /// `None` once the program has ended and its output is in.
+    pty: Option<AsyncFd<Pty>>,
     program: Running,
     /// The last program has let go of the terminal.
     hung_up: bool,
@@ -131,9 +132,10 @@ struct Shell {
     typed: PendingInput,
     /// When the terminal's line is looked at.
     watch: LinePoller,
-    /// Reads the program's output.
-    output: ReadAhead,
-    records: Records,
+    /// Reads the program's output; `None` as for the terminal.
+    output: Option<ReadAhead>,
+    /// The terminal's login record.
+    records: Option<Records>,
     limits: Limits,
     streams: Streams,
     cores: CoreLimit,
@@ -221,13 +223,13 @@ impl Shell {
             conns,
             signals: Signals::watch([Signal::TERM, Signal::INT, Signal::USR1, Signal::CHILD])?,
             session,
-            output: ReadAhead::new(&pty)?,
-            pty: os::watch(pty, Interest::WRITABLE)?,
+            output: Some(ReadAhead::new(&pty)?),
+            pty: Some(os::watch(pty, Interest::WRITABLE)?),
             program: Running::Waiting(Box::new(job.login)),
             hung_up: false,
             typed: PendingInput::default(),
             watch: LinePoller::new(),
-            records,
+            records: Some(records),
             limits: job.limits,
             streams: job.streams,
             cores: job.cores,
@@ -241,25 +243,24 @@ impl Shell {
     /// Takes a piece of the programs' output: at most 64 KiB, and as much as a turn can emulate. The rest
     /// follows in the next turns, each after the client's keys.
     fn read_program(&mut self, now: Time) {
-        if self.hung_up {
-            return;
-        }
-        let octets = self.output.next();
+        let Some(output) = self.output.as_mut().filter(|_| !self.hung_up) else { return };
+        let octets = output.next();
         if !octets.is_empty() {
             self.watch.on_output(now);
             self.life.used(now);
             let taken = self.session.handle_output_part(now, octets);
-            self.output.took(taken);
+            output.took(taken);
         }
-        self.hung_up = self.output.hung_up();
+        self.hung_up = output.hung_up();
     }
 
     /// Tells the session how the terminal's line handles keys, if that is of use to the client.
     fn look_at_line(&mut self, now: Time) {
-        if self.hung_up || !self.session.reports_line() {
+        let Some(pty) = self.pty.as_ref().filter(|_| !self.hung_up) else { return };
+        if !self.session.reports_line() {
             return;
         }
-        match self.pty.get_ref().look_at_line() {
+        match pty.get_ref().look_at_line() {
             Ok(look) => {
                 let report = self.watch.looked(now, look);
                 self.session.handle_line(report);
@@ -287,7 +288,7 @@ impl Shell {
                 Event::FirstContact => contact = true,
                 Event::Resize(size) => {
                     // A terminal that is gone needs no size.
-                    let _ = self.pty.get_ref().resize(size);
+                    let _ = self.pty.as_ref().map(|pty| pty.get_ref().resize(size));
                 }
                 Event::Roamed(address) => self.note(&format_args!("the client is at {address}")),
                 Event::Exited(exit) => {
@@ -313,7 +314,9 @@ impl Shell {
     fn obey_signals(&mut self, now: Time) {
         let came = self.signals.take();
         if came.contains(&Signal::CHILD) {
-            self.records.advance();
+            if let Some(records) = &mut self.records {
+                records.advance();
+            }
             if let Running::Started(child) = &mut self.program
                 && let Ok(Some(status)) = child.try_wait()
             {
@@ -329,7 +332,9 @@ impl Shell {
         }
         let last = self.session.viewers().filter_map(|it| it.endpoint().last_new_state()).max();
         let silence = last.map(|last| now.since(last));
-        if came.contains(&Signal::USR1) && self.limits.obey_signal(silence) {
+        // A user who cannot find the session any more makes it be found, and ends nothing by that.
+        let is_found_again = came.contains(&Signal::USR1) && self.restore_control();
+        if came.contains(&Signal::USR1) && !is_found_again && self.limits.obey_signal(silence) {
             self.note(&"told to end by SIGUSR1");
             self.life.told.get_or_insert(now);
             self.ended |= self.session.peer().is_none();
@@ -358,10 +363,26 @@ impl Shell {
             None => return,
         };
         let was_there = std::mem::replace(&mut self.life.is_there, is_there);
-        if is_there && !was_there {
+        let is_looked_for = self.life.found.is_some_and(|at| now < at + CONTROL_LOOK);
+        if is_there && !(was_there && is_looked_for) {
+            self.life.found = Some(now);
             self.restore_control();
         }
-        self.records.show(presence);
+        if let Some(records) = &mut self.records {
+            records.show(presence);
+        }
+    }
+
+    /// Takes the login record back.
+    fn close_records(&mut self) {
+        if let Some(records) = self.records.take() {
+            records.close();
+        }
+    }
+
+    /// There is output to take without waiting.
+    fn has_output(&self) -> bool {
+        self.output.as_ref().is_some_and(ReadAhead::has_more)
     }
 
     /// The address of a client, which over ssh is where ssh has come from.
@@ -401,10 +422,10 @@ impl End for Shell {
             ready |= control.poll_ready(cx).is_ready();
         }
         // A terminal that hung up would be ready for ever.
-        if !self.hung_up {
-            ready |= self.output.has_more() || self.output.poll_ready(cx)?.is_ready();
+        if let (Some(pty), Some(output), false) = (&self.pty, &self.output, self.hung_up) {
+            ready |= output.has_more() || output.poll_ready(cx)?.is_ready();
             if !self.typed.is_empty() {
-                ready |= self.pty.poll_write_ready(cx)?.is_ready();
+                ready |= pty.poll_write_ready(cx)?.is_ready();
             }
         }
         if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -468,7 +489,7 @@ impl End for Shell {
         Ok(match self.ended {
             true => Flow::Over,
             false if news => Flow::Again,
-            false if self.output.has_more() => Flow::Yield,
+            false if self.has_output() => Flow::Yield,
             false => Flow::Sleep,
         })
     }
@@ -492,3 +513,6 @@ fn note(streams: Streams, what: &dyn Display) {
 /// How long after its last datagram a client counts as attached in the login records
 /// (mosh-protocol.md §1.3).
 const ATTACHED: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether the control socket is still there, in turns that a client is the cause of.
+const CONTROL_LOOK: Duration = Duration::from_secs(10);

@@ -3,7 +3,9 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rove_ssp::Remote;
 use rove_streams::server::{Dormant, QuicInbox};
@@ -11,7 +13,7 @@ use rove_streams::server::{Dormant, QuicInbox};
 use crate::net::udp::{ROUTE_MTU, Socket};
 use crate::os::locked;
 use crate::server::service_config::ServiceConfig;
-use crate::server::services::{self};
+use crate::server::services::{self, Requested};
 
 /// The streams of a session, if the wire allows any.
 pub(super) struct StreamService {
@@ -19,13 +21,14 @@ pub(super) struct StreamService {
     idle: Option<(Dormant, ServiceConfig)>,
     lane: Option<QuicInbox>,
     services: Option<JoinHandle<()>>,
+    asked: Arc<Requested>,
 }
 
 impl StreamService {
     /// Streams that can begin, if there is a secret.
     pub(super) fn new(secret: Option<&[u8; 32]>, config: ServiceConfig) -> StreamService {
         let idle = secret.map(|secret| (Dormant::new(secret, locked::MEMORY), config));
-        StreamService { idle, lane: None, services: None }
+        StreamService { idle, lane: None, services: None, asked: Arc::default() }
     }
 
     /// Whether they have not begun, and a datagram shows that the client asks for them. Strangers get no
@@ -58,9 +61,15 @@ impl StreamService {
         };
         self.lane = Some(lane);
         spawn("streams", carry)?;
+        let asked = Arc::clone(&self.asked);
         self.services =
-            Some(spawn("services", async move || services::serve(streams, config).await)?);
+            Some(spawn("services", async move || services::serve(streams, config, asked).await)?);
         Ok(())
+    }
+
+    /// How long what the client asked for is kept while it is silent.
+    pub(super) fn kept(&self) -> Duration {
+        self.asked.kept()
     }
 
     /// Whether they have not begun.

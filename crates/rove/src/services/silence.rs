@@ -12,8 +12,12 @@ use crate::notice::Notice;
 /// How often to look, where something may be wrong.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
-/// How long a host may be silent before it is given up, unless the user says otherwise: its server waits as long.
-pub const GIVE_UP_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a host may be silent before a command or a copy gives it up, unless the user says otherwise, and how long a
+/// server waits for the client of one: a closed laptop's night.
+pub const COMMAND_KEPT: Duration = Duration::from_secs(12 * 3600);
+
+/// The same for forwardings alone, where nothing runs: a weekend.
+pub(crate) const FORWARDINGS_KEPT: Duration = Duration::from_secs(72 * 3600);
 
 /// A shorter silence looks like the pauses of an idle host.
 const GIVE_UP_MIN: Duration = Duration::from_secs(20);
@@ -188,7 +192,7 @@ mod tests {
     #[test]
     fn it_is_told_once_and_taken_back() {
         check_told(
-            Silence::of("h", GIVE_UP_AFTER),
+            Silence::of("h", COMMAND_KEPT),
             &[
                 (0, ""),
                 (10, ""),
@@ -208,7 +212,7 @@ mod tests {
     #[test]
     fn where_nobody_watches_only_long_ones_are_told() {
         check_told(
-            Silence::of("h", GIVE_UP_AFTER).unwatched(),
+            Silence::of("h", COMMAND_KEPT).unwatched(),
             &[
                 (17, ""),
                 (59, ""),
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_way_that_is_cut_is_told_once_and_taken_back() {
-        let mut silence = Silence::of("h", GIVE_UP_AFTER);
+        let mut silence = Silence::of("h", COMMAND_KEPT);
         for (is_cut, line) in [
             (false, ""),
             (true, "UDP comes through to h, but not QUIC any more; still trying"),

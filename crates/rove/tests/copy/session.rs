@@ -36,7 +36,7 @@ fn plan(sources: &[&Path], target: &Path) -> Plan {
         },
         limit: 0,
         style: Style::Quiet,
-        give_up: rove::testing::services::GIVE_UP_AFTER,
+        give_up: rove::testing::services::COMMAND_KEPT,
     }
 }
 

@@ -91,6 +91,8 @@ impl Terminal {
             command.env_remove(name);
         }
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        // Servers run as whoever tests, who is not to find them for a day.
+        command.env("ROVE_SERVER_ORPHAN_TMOUT", "60");
         // What happens to UDP is tested here, and ssh would help out.
         command.env("ROVE_WAY", "udp");
         // Nothing is remembered there, nor configured, whoever runs the tests.

@@ -72,7 +72,7 @@ fn joined(config: ServiceConfig, ready: Ready) -> Joined {
     let calls = Callbacks::default();
     let (tell, news) = mpsc::channel(NOTICES_MAX);
     let serving = [
-        tokio::spawn(serve(server.clone(), config)),
+        tokio::spawn(serve(server.clone(), config, Arc::default())),
         tokio::spawn(ready.serve(streams.clone(), calls.clone(), tell)),
     ];
     Joined { streams, server, calls, news, _serving: serving }
@@ -132,5 +132,22 @@ async fn requests_that_are_none_are_given_up() {
         let mut channel = joined.streams.open(request).await.unwrap();
         let error = soon(channel.read_u8()).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{request:?}");
+    }
+}
+
+/// Commands and copies are kept for half a day, and forwardings for three, for a client that is silent.
+#[test]
+fn what_is_kept_for_a_silent_client() {
+    let connect = Request::ConnectUnix("/socket".into());
+    let copy = Request::Copy(Vec::new());
+    for (requests, kept) in [
+        (vec![], FORWARDINGS_KEPT),
+        (vec![connect.clone()], FORWARDINGS_KEPT),
+        (vec![copy.clone()], COMMAND_KEPT),
+        (vec![copy, connect], COMMAND_KEPT),
+    ] {
+        let asked = super::Requested::default();
+        requests.iter().for_each(|request| asked.note(request));
+        assert_eq!(asked.kept(), kept, "{requests:?}");
     }
 }

@@ -30,7 +30,9 @@ impl Shell {
         let Login { command, motd, .. } = *login;
         self.show(now, &motd);
         let name = command.get_program().to_string_lossy().into_owned();
-        match self.pty.get_ref().start(command, self.cores) {
+        // It is let go only once the program has ended.
+        let pty = self.pty.as_ref().expect("a program that has not begun has its terminal");
+        match pty.get_ref().start(command, self.cores) {
             Ok(child) => self.program = Running::Started(child),
             Err(error) => {
                 self.show(now, format!("rove server: {name}: {error}\n").as_bytes());
@@ -42,7 +44,9 @@ impl Shell {
 
     pub(super) fn end_program(&mut self, now: Time, status: ExitStatus) {
         self.program = Running::Ended { at: now, status };
-        self.pty.get_mut().release();
+        if let Some(pty) = &mut self.pty {
+            pty.get_mut().release();
+        }
     }
 
     /// Puts text of our own on the screen, each line from its start as a terminal driver would.
@@ -68,17 +72,27 @@ impl Shell {
             return;
         }
         for _ in 0..LAST_PIECES {
-            if self.hung_up || !self.output.has_more() {
+            if self.hung_up || !self.has_output() {
                 break;
             }
             self.read_program(now);
         }
         self.program = Running::Reported;
+        self.let_terminal_go();
         if !self.closing {
             self.closing = true;
             self.session.child_exited(now, exit_code(status));
             self.program_reported(now);
         }
+    }
+
+    /// Nothing comes from the terminal any more. What programs left running on it lose it as at any end of a session, and
+    /// not a day later, when nobody has come back.
+    fn let_terminal_go(&mut self) {
+        self.hung_up = true;
+        self.output = None;
+        self.pty = None;
+        self.close_records();
     }
 
     /// Until when, the program having ended, the end of its output is awaited.

@@ -20,6 +20,8 @@ pub(super) struct Lifetime {
     pub(super) program: Vec<u8>,
     /// A client is there, as of the last look.
     pub(super) is_there: bool,
+    /// When it was looked whether the control socket is there.
+    pub(super) found: Option<Time>,
     /// Clients that were heard, as of the last look.
     pub(super) clients: usize,
     /// A signal has asked for the server's end.
@@ -41,6 +43,7 @@ impl Lifetime {
             left: None,
             program,
             is_there: false,
+            found: None,
             clients: 0,
             told: None,
             killed: None,

@@ -147,7 +147,7 @@ impl Shell {
     fn signal_program(&self, signal: Signal) {
         let Running::Started(child) = &self.program else { return };
         let leader = Pid::from_raw(child.id().cast_signed());
-        let foreground = self.pty.get_ref().foreground();
+        let foreground = self.pty.as_ref().and_then(|pty| pty.get_ref().foreground());
         // One that has ended meanwhile needs no signal.
         for group in [foreground.filter(|it| Some(*it) != leader), leader].into_iter().flatten() {
             let _ = kill_process_group(group, signal);

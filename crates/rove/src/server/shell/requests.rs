@@ -30,13 +30,17 @@ impl Shell {
         }
     }
 
-    /// A client has come, or come back. The session can be found from now on, if it could not.
-    pub(super) fn restore_control(&mut self) {
+    /// Looks whether the session can be found. Returns whether it could not, and can from now on.
+    pub(super) fn restore_control(&mut self) -> bool {
         match self.control.as_mut().map(Control::restore) {
-            None | Some(Ok(false)) => {}
+            None | Some(Ok(false)) => return false,
             Some(Ok(true)) => self.note(&"the control socket was gone, and is made again"),
-            Some(Err(why)) => self.note(&format_args!("no control socket: {why}")),
+            Some(Err(why)) => {
+                self.note(&format_args!("no control socket: {why}"));
+                return false;
+            }
         }
+        true
     }
 
     fn answer(&mut self, now: Time, asker: Asker, request: Request) {
@@ -114,7 +118,7 @@ impl Shell {
     fn foreground(&self) -> (u32, Vec<u8>) {
         let pid = match &self.program {
             Running::Started(child) => {
-                let group = self.pty.get_ref().foreground();
+                let group = self.pty.as_ref().and_then(|pty| pty.get_ref().foreground());
                 group.map_or(child.id(), |group| group.as_raw_pid().unsigned_abs())
             }
             _ => 0,

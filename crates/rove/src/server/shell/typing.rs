@@ -4,6 +4,7 @@ use std::io;
 
 use rove_ssp::Time;
 use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use super::Shell;
 
@@ -24,7 +25,8 @@ impl Shell {
             if typed.is_empty() {
                 return;
             }
-            let written = self.pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
+            let Some(pty) = &self.pty else { return };
+            let written = pty.try_io(Interest::WRITABLE, |pty| match pty.write(typed)? {
                 0 => Err(io::ErrorKind::WouldBlock.into()),
                 count => Ok(count),
             });
@@ -54,7 +56,7 @@ impl Shell {
             self.session.poll_input(&mut octets);
             self.typed.extend(&octets);
         }
-        let pty = self.pty.get_ref();
+        let Some(pty) = self.pty.as_ref().map(AsyncFd::get_ref) else { return };
         let Ok(interrupts) = pty.interrupts() else { return };
         for signal in self.typed.take_interrupts(interrupts) {
             // A terminal that is gone is seen when it is read.
