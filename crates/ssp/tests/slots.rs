@@ -336,12 +336,15 @@ fn answers_that_may_not_be_sent_are_left_out() {
     pair.run_until(START + Duration::from_millis(400));
     pair.from = "203.0.113.7:4444".parse().unwrap();
     let together = pair.now + Duration::from_millis(320);
+    let mut together_slots = 0;
     let mut octets = Vec::new();
     Rng::new(1).fill(195, &mut octets);
     while pair.now < together {
         pair.run_until(pair.now + Duration::from_millis(1));
         let to_server = pair.flying.iter_mut().filter(|it| it.2 == Role::Server);
         to_server.for_each(|it| it.0 = it.0.max(together));
+        let flying = pair.flying.iter().filter(|it| it.2 == Role::Server).count();
+        together_slots = together_slots.max(flying);
         if pair.now == together - Duration::from_millis(5) {
             pair.server.update(pair.now, |page| page.write(5, &octets));
         }
@@ -349,10 +352,45 @@ fn answers_that_may_not_be_sent_are_left_out() {
     pair.departures.clear();
     // Each turn asserts that what is drained has nothing to do before its timeout.
     pair.run_until(together + Duration::from_millis(10));
-    let answers = pair.departures.iter().filter(|it| it.1 == Role::Client).count();
-    assert!((1..5).contains(&answers), "{:?}", pair.departures);
+    let answers: Vec<usize> =
+        pair.departures.iter().filter(|it| it.1 == Role::Client).map(|it| it.2).collect();
+    // Some have the page, and those that may not be so long acknowledge.
+    assert!(answers.contains(&512) && answers.contains(&128), "{answers:?}");
+    assert!(answers.iter().sum::<usize>() <= 3 * 128 * together_slots, "{answers:?}");
     pair.run_until(together + Duration::from_secs(10));
     assert_eq!(*pair.client.remote(), *pair.server.local());
+}
+
+/// An answer that is too long for an address that is not proven waits for the first that may be so long. Until then
+/// each slot is answered, and asks the address.
+#[test]
+fn an_answer_too_long_for_an_address_goes_once_that_is_proven() {
+    let mut pair = fair();
+    pair.client.typed(START);
+    pair.run_until(START + Duration::from_millis(400));
+    pair.from = "203.0.113.7:4444".parse().unwrap();
+    while pair.server.peer() != Some(pair.from.into()) {
+        pair.run_until(pair.now + Duration::from_millis(1));
+    }
+    let came = pair.now;
+    let mut octets = Vec::new();
+    Rng::new(1).fill(900, &mut octets);
+    pair.server.update(came, |page| page.write(5, &octets));
+    pair.departures.clear();
+    while *pair.client.remote() != *pair.server.local() {
+        pair.run_until(pair.now + Duration::from_millis(1));
+        assert!(pair.now < came + Duration::from_secs(1), "{:?}", pair.departures);
+    }
+    let took = pair.now.since(came);
+    let answers = pair.departures.iter().filter(|it| it.1 == Role::Client);
+    let answers: Vec<(u128, usize)> =
+        answers.map(|it| (it.0.since(came).as_millis(), it.2)).collect();
+    // The answer to the slot that came asks, the next slot proves, and its answer has all.
+    let lengths: Vec<usize> = answers.iter().map(|it| it.1).collect();
+    assert!(matches!(lengths[..], [128, 512]), "{answers:?}");
+    assert_eq!(answers[1].0 - answers[0].0, SlotTiming::ROVE.slot.as_millis(), "{answers:?}");
+    let most = SlotTiming::ROVE.slot + SlotTiming::ROVE.hold + DELAY + Duration::from_millis(2);
+    assert!(took <= most, "{took:?} {answers:?}");
 }
 
 /// A session at rest hears nothing for long. That is no silence.

@@ -87,8 +87,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         self.sender.set_run(true);
         let due = loop {
             let Some(turn) = self.take_turn(now) else {
-                // The rest of what is too long for one datagram.
-                break self.go_on(now);
+                // The rest of what is too long for one datagram. What waits for its address to be proven begins with a
+                // slot's answer.
+                break if self.has_rest() { self.go_on(now) } else { None };
             };
             self.runs.turn = Some(turn);
             let due = self.go_on(now);
@@ -139,7 +140,22 @@ impl<L: State, R: State> Endpoint<L, R> {
         };
         let transfer = self.launch(now, to, said, deflater);
         let part = transfer.next()?;
-        self.admits(transfer.contents_bytes(part)).then_some((transfer, part))
+        if self.admits(transfer.contents_bytes(part)) {
+            return Some((transfer, part));
+        }
+        if self.outgoing.is_some() {
+            return None;
+        }
+        // It counts as sent, so it goes with the first answer that the address may get. Until then acknowledgments go.
+        self.outgoing = Some(transfer);
+        let said = self.sender.only_acknowledge();
+        let transfer = self.launch(now, to, said, deflater);
+        self.admits(transfer.contents_bytes(0)).then_some((transfer, 0))
+    }
+
+    /// Whether the rest of a transfer waits, whose beginning went with a slot.
+    fn has_rest(&self) -> bool {
+        self.outgoing.as_ref().is_some_and(Transfer::has_begun)
     }
 
     /// Whether a run is on, judged by its timers without the time.
@@ -155,7 +171,8 @@ impl<L: State, R: State> Endpoint<L, R> {
     pub(super) fn run_wake(&self) -> Option<Time> {
         let own = self.runs.grid.as_ref().and_then(Grid::next);
         let slot = if self.runs.grid.is_some() { own } else { self.runs.answers.next() };
-        let part = self.outgoing.as_ref().and_then(|transfer| self.emit_at(transfer));
+        let rest = self.outgoing.as_ref().filter(|_| self.has_rest());
+        let part = rest.and_then(|transfer| self.emit_at(transfer));
         let deadline = self.sender.close_deadline(&self.path.rtt);
         let part = part.map(|(at, _)| at);
         slot.into_iter().chain(part).chain(self.path.wake_in_run()).chain(deadline).min()

@@ -124,6 +124,11 @@ impl Transfer {
         self.count > 1
     }
 
+    /// Whether any of it went out.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.unsent > 0
+    }
+
     /// Whether all of it went out once.
     pub(crate) fn is_out(&self) -> bool {
         self.unsent == self.states.len()
