@@ -43,19 +43,15 @@ const THREADS: usize = 2;
 
 #[test]
 fn sessions_come_through_hostile_networks() {
-    if let Some(text) = variable("SEED") {
-        let seed = text.parse().unwrap_or_else(|_| panic!("SEED={text} is no number"));
+    if let Some(&[seed]) = chosen().as_deref().filter(|_| variable("SEED").is_some()) {
         say(&format!("SEED={seed}: {}", Scenario::hostile(seed)));
         let outcome = run(seed).unwrap_or_else(|fault| panic!("{fault}"));
         say(&format!("{outcome:?}"));
         assert_eq!(run(seed), Ok(outcome), "SEED={seed}: another run of this seed differs");
         return;
     }
-    let chosen = variable("SEEDS");
-    let seeds = match &chosen {
-        Some(text) => span(text).unwrap_or_else(|| panic!("SEEDS={text} is no span of seeds")),
-        None => seeds_of_the_gate(),
-    };
+    let chosen = chosen();
+    let seeds = chosen.clone().unwrap_or_else(seeds_of_the_gate);
     let clock = Clock::start();
     let next = AtomicUsize::new(0);
     let results = Mutex::new((Totals::default(), Vec::new()));
@@ -97,7 +93,7 @@ fn sessions_come_through_hostile_networks() {
 #[test]
 fn clients_come_leave_and_die() {
     let seeds = match variable("SEED") {
-        Some(text) => vec![text.parse().unwrap_or_else(|_| panic!("SEED={text} is no number"))],
+        Some(_) => chosen().unwrap_or_default(),
         None => (1..=CROWDS).collect(),
     };
     let mut all = crowd::Outcome::default();
@@ -138,7 +134,7 @@ fn clients_come_leave_and_die() {
 #[test]
 fn hidden_lines_come_through_hostile_networks() {
     let seen = hide(Obscure::Secrets, HIDING);
-    if variable("SEED").or(variable("SEEDS")).is_none() {
+    if chosen().is_none() {
         assert!(seen.lines_sent >= 10 && seen.lines_lost >= 10, "too little happens: {seen:?}");
     }
 }
@@ -149,16 +145,14 @@ fn hidden_lines_come_through_hostile_networks() {
 #[test]
 fn slots_come_through_hostile_networks() {
     let seen = hide(Obscure::Always, IN_SLOTS);
-    if variable("SEED").or(variable("SEEDS")).is_none() {
+    if chosen().is_none() {
         assert!(seen.runs >= 24 && seen.slots >= 24_000, "too little happens: {seen:?}");
     }
 }
 
 /// Runs these seeds, or those that the environment names.
 fn hide(obscure: Obscure, seeds: RangeInclusive<u64>) -> Obscured {
-    let one = variable("SEED").and_then(|text| text.parse().ok());
-    let chosen = variable("SEEDS").and_then(|text| span(&text));
-    let seeds = one.map(|one| vec![one]).or(chosen).unwrap_or_else(|| seeds.collect());
+    let seeds = chosen().unwrap_or_else(|| seeds.collect());
     let name = if obscure == Obscure::Always { "slots" } else { "hidden" };
     let mut seen = Obscured::default();
     let mut faults = Vec::new();
@@ -206,6 +200,42 @@ fn seeds_of_the_gate() -> Vec<u64> {
         list.join(" ")
     ));
     (first..=FIXED).chain(own).collect()
+}
+
+/// The seeds that the environment names, if it names any.
+fn chosen() -> Option<Vec<u64>> {
+    let [one, several] = ["SEED", "SEEDS"].map(variable);
+    seeds_named(one.as_deref(), several.as_deref()).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+/// The seeds that these values of `SEED` and `SEEDS` name. Without either all run, with what must happen in them.
+fn seeds_named(one: Option<&str>, several: Option<&str>) -> Result<Option<Vec<u64>>, String> {
+    match (one, several) {
+        (None, None) => Ok(None),
+        (Some(text), None) => {
+            let seed = text.parse().map_err(|_| format!("SEED={text} is no number"));
+            seed.map(|seed| Some(vec![seed]))
+        }
+        (None, Some(text)) => {
+            let wanted = format!("SEEDS={text} is no span of seeds, as 20 or 2001-9000");
+            span(text).map(Some).ok_or(wanted)
+        }
+        (Some(_), Some(_)) => Err("name SEED or SEEDS, not both".to_owned()),
+    }
+}
+
+#[test]
+fn seeds_that_make_no_sense_are_refused() {
+    assert_eq!(seeds_named(None, None), Ok(None));
+    assert_eq!(seeds_named(Some("17"), None), Ok(Some(vec![17])));
+    assert_eq!(seeds_named(None, Some("3")), Ok(Some(vec![1, 2, 3])));
+    assert_eq!(seeds_named(None, Some("7-9")), Ok(Some(vec![7, 8, 9])));
+    for (one, several) in [(Some("1-3"), None), (Some(""), None), (Some("1"), Some("1-3"))] {
+        assert!(seeds_named(one, several).is_err(), "{one:?} {several:?}");
+    }
+    for several in ["", "1-", "-3", "9-7", "0", "1,2", "1..3", "all"] {
+        assert!(seeds_named(None, Some(several)).is_err(), "{several:?}");
+    }
 }
 
 /// `20` is the seeds 1 to 20, and `2001-9000` those from the first to the last.
