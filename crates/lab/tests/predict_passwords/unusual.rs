@@ -33,7 +33,7 @@ enum Holds {
     Nothing,
 }
 
-const PROGRAMS: [Unusual; 7] = [
+const PROGRAMS: [Unusual; 9] = [
     Unusual {
         name: "read -s -t",
         command: "read -s -t 4 -p 'word: ' word; echo; echo o''ver",
@@ -57,6 +57,19 @@ const PROGRAMS: [Unusual; 7] = [
         command: "stty -echo; echo g''o; cat > /dev/null; stty echo; echo o''ver",
         script: "see go\nquiet\nthink\nsecret QZWJ\nkeys enter\nquiet\nsecret ZKQ\nkeys enter\nquiet\nkeys ctrl-d\nsee over\n",
         holds: Holds::Line,
+    },
+    Unusual {
+        name: "dash with echo left off",
+        command: "stty -echo; echo g''o; dash 2> /dev/null; stty echo; echo o''ver",
+        script: "see go\nquiet\nthink\nsecret QZWJ\nkeys enter\nquiet\nsecret ZKQ\nkeys enter\nquiet\nexact exit\nkeys enter\nsee over\n",
+        holds: Holds::Line,
+    },
+    // It reads single keys and echoes stars.
+    Unusual {
+        name: "systemd-ask-password",
+        command: "systemd-ask-password --timeout=60 wo''rd: > /dev/null; echo o''ver",
+        script: "see word:\nquiet\nthink\nsecret QZWJKVQZ\nkeys enter\nsee over\n",
+        holds: Holds::Nothing,
     },
     Unusual {
         name: "stty -echo and read -rsn1",
