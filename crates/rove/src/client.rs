@@ -67,6 +67,8 @@ pub struct Settings {
     pub history: u64,
     /// Whether the terminal's history is erased when a program erases the one on the host.
     pub clear_history: bool,
+    /// Whether the terminal's history gets what a program erases, if the terminal would save that itself.
+    pub keep_cleared: bool,
     /// The price of datagrams.
     pub tariff: CostProfile,
     /// Closing the window leaves a session that can go on, also one without a name.
@@ -205,10 +207,16 @@ fn machine(
         history_lines: settings.history,
         seed: u64::from_ne_bytes(*os::random()?),
     };
+    let has_history = config.history_lines > 0
+        && config.peer == Peer::Rove
+        && config.window != TtyScreen::Alternate;
     let mut client = Client::new(now, config);
     client.apply_in_parts();
     if !settings.clear_history {
         client.keep_history();
+    }
+    if settings.keep_cleared && has_history {
+        client.save_erased();
     }
     client.predict(settings.guesses);
     if settings.detaches_on_close {

@@ -62,6 +62,7 @@ fn settings() -> Settings {
         obscure_slot: None,
         history: 10_000,
         clear_history: true,
+        keep_cleared: true,
         guesses: Guesses::ROVE,
         tariff: CostProfile::Flat,
         detaches_on_close: false,

@@ -89,6 +89,8 @@ pub struct Client {
     peer: Peer,
     /// The terminal's properties, as the server knows them.
     announced: TerminalProperties,
+    /// The server is told what becomes of a screen that is erased.
+    saves_erased: bool,
     predictor: Predictor,
     parts: PartialStates,
     /// A size not sent yet because too many are on their way.
@@ -141,6 +143,7 @@ impl Client {
             queries: TerminalQueries::new(&config.tty),
             peer: config.peer,
             announced: TerminalProperties::default(),
+            saves_erased: false,
             predictor: Predictor::new(Settings::ROVE.with_display(Display::Never)),
             parts: PartialStates::default(),
             held_size: None,
@@ -167,6 +170,12 @@ impl Client {
     /// Leaves the terminal's history as it is when a program erases the one on the host. A new client erases it.
     pub fn keep_history(&mut self) {
         self.painter.keep_history();
+    }
+
+    /// Has the server save the screen that a program erases, where the terminal itself does so. A new client does not;
+    /// one whose terminal's history gets no lines must not.
+    pub fn save_erased(&mut self) {
+        self.saves_erased = true;
     }
 
     /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].
@@ -282,7 +291,10 @@ impl Client {
 
     /// Tells a rove server of the terminal's properties, for programs that ask, once the terminal has answered.
     fn send_properties(&mut self, now: Time) {
-        let properties = *self.queries.told().properties();
+        let mut properties = *self.queries.told().properties();
+        if self.saves_erased {
+            properties.saves_erased = self.painter.dialect().saves_erased();
+        }
         let known = self.peer == Peer::Rove || self.endpoint().extensions_agreed();
         if self.connection.is_open()
             && properties != self.announced

@@ -365,6 +365,16 @@ mod tests {
                 vec![TerminalProperties(around)],
                 true,
             ),
+            // A terminal that saves what is erased, ED 0 included, and one of a kind that is not known.
+            (
+                "0a05 92010238 02",
+                vec![TerminalProperties(rove_term::TerminalProperties {
+                    saves_erased: rove_term::SavesErased::FromHome,
+                    ..Default::default()
+                })],
+                true,
+            ),
+            ("0a05 92010238 03", vec![TerminalProperties(Default::default())], false),
             ("0a05 92010228 09", vec![TerminalProperties(Default::default())], false),
             ("0a08 920105 0880808008", vec![TerminalProperties(Default::default())], false),
         ] {

@@ -16,7 +16,7 @@ use rove_ssp::{
     Announcement, Assembler, ConnId, Deflater, Envelope, Flags, Instruction, NativeWire, Report,
     Role, SessionSecrets, Stamp, Stamps, StateNum, Wire, fragments,
 };
-use rove_term::properties::{Rgb, Scheme, TerminalProperties};
+use rove_term::properties::{Rgb, SavesErased, Scheme, TerminalProperties};
 use serde_json::{Value, json};
 use vectors::{hex, kept, list, octets};
 
@@ -44,6 +44,7 @@ fn around() -> TerminalProperties {
         palette,
         scheme: Some(Scheme::Dark),
         cell: Some((9, 18)),
+        saves_erased: SavesErased::Never,
     }
 }
 
@@ -63,6 +64,13 @@ fn user_diffs() -> Vec<(&'static str, Vec<UserEvent<'static>>)> {
         (
             "extension 18, nothing known",
             vec![UserEvent::TerminalProperties(TerminalProperties::default())],
+        ),
+        (
+            "extension 18, what is erased is saved",
+            vec![UserEvent::TerminalProperties(TerminalProperties {
+                saves_erased: SavesErased::FromHome,
+                ..TerminalProperties::default()
+            })],
         ),
         ("extension 22", vec![UserEvent::Keys(b"x"), UserEvent::Leaving]),
         ("extension 23", vec![UserEvent::LinesWanted(10_000)]),
@@ -140,6 +148,11 @@ fn user_fields(event: &UserEvent<'_>) -> Value {
                     Scheme::Light => "light",
                 }),
                 "cell": around.cell,
+                "saves_erased": match around.saves_erased {
+                    SavesErased::Never => None,
+                    SavesErased::All => Some("all"),
+                    SavesErased::FromHome => Some("from home"),
+                },
             })
         }
     }

@@ -11,6 +11,7 @@ use rove_session::past::Past;
 use rove_session::{Peer, View, client, server};
 use rove_ssp::state::laws;
 use rove_ssp::{State, Timing};
+use rove_term::Dialect;
 
 /// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
 const OCTETS_MAX: usize = 80 << 10;
@@ -67,6 +68,32 @@ fn lines_of_an_outage_follow() {
     pair.link = GOOD;
     pair.run_ms(20_000);
     assert_has(&pair, 6_000);
+}
+
+/// What a program erases is saved where the terminal itself does so, and only if the user wants it.
+#[test]
+fn an_erased_screen_is_saved_where_the_terminal_saves_it() {
+    for (term, keeps, erase, saved) in [
+        ("alacritty", true, "\x1b[H\x1b[2J", true),
+        ("alacritty", true, "\x1b[2J\x1b[H", true),
+        ("alacritty", true, "\x1b[H\x1b[J", false),
+        ("tmux-256color", true, "\x1b[H\x1b[J", true),
+        ("tmux-256color", true, "\x1b[H\x1b[2J", true),
+        ("tmux-256color", false, "\x1b[H\x1b[2J", false),
+        ("xterm-256color", true, "\x1b[H\x1b[2J", false),
+    ] {
+        let config = client::Config { tty: Dialect::tty(term, ""), ..config() };
+        let mut pair = Pair::with(BAD, config, server_config(Peer::Rove));
+        if keeps {
+            pair.client.save_erased();
+        }
+        pair.run_ms(5_000).output(numbered(10).as_bytes()).run_ms(5_000);
+        pair.output(erase.as_bytes()).output(b"11\r\n12").run_ms(10_000);
+        let first = if saved { 1 } else { 11 };
+        let wanted: Vec<u32> = (first..=12).collect();
+        assert_eq!(numbers(&pair), wanted, "{term} {keeps} {erase:?}");
+        assert_eq!(pair.tty.screen().text()[0].trim_end(), "11", "{term} {erase:?}");
+    }
 }
 
 /// A client that was away for long costs its server no memory for lines.

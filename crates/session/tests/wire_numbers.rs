@@ -106,6 +106,7 @@ const NUMBERS: [Numbers; 5] = [
             ("SCHEME", "4", "; 4: colour scheme,"),
             ("CELL_WIDTH", "5", "; 5, 6: a cell's width and height"),
             ("CELL_HEIGHT", "6", "; 5, 6: a cell's width and height"),
+            ("SAVES_ERASED", "7", "; 7: what puts the lines of an erased screen"),
             ("PALETTE", "16", "; 16 to 31: the palette's first 16 entries"),
         ],
     },

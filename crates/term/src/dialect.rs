@@ -9,6 +9,7 @@ mod ability;
 mod families;
 pub mod terminfo;
 
+use crate::screen::properties::SavesErased;
 use crate::uri::{self, LocalNames};
 use terminfo::Terminfo;
 
@@ -183,6 +184,16 @@ impl Dialect {
 
     pub(crate) const fn questions(&self) -> Questions {
         self.questions
+    }
+
+    /// What becomes of a screen that is erased on the user's terminal.
+    pub const fn saves_erased(&self) -> SavesErased {
+        let is_tty = matches!(self.reader, Reader::Tty);
+        match (self.can(Ability::SavesErased), self.can(Ability::SavesErasedFromHome)) {
+            (true, false) if is_tty => SavesErased::All,
+            (true, true) if is_tty => SavesErased::FromHome,
+            _ => SavesErased::Never,
+        }
     }
 
     /// Whether the reader understands `ability`.

@@ -61,7 +61,7 @@ pub use screen::history::History;
 pub use screen::modes::{CursorShape, Modes, Mouse, MouseEncoding};
 pub use screen::overlay::Announced;
 pub use screen::pool::{Link, Pool};
-pub use screen::properties::{Rgb, Scheme, TerminalProperties};
+pub use screen::properties::{Rgb, SavesErased, Scheme, TerminalProperties};
 pub use screen::row::{LineId, LineSize, Row};
 pub use screen::style::{Attrs, Color, ColorKind, Style, Underline};
 pub use screen::{Cursor, Screen, Size};

@@ -1,7 +1,7 @@
 //! Every control function: bytes, the rows they leave on a screen of 10 columns and 5 rows, and the cursor.
 //! xterm's behaviour is the arbiter.
 
-use rove_term::{Dialect, Size, Terminal};
+use rove_term::{Dialect, Size, Terminal, TerminalProperties};
 
 /// Rows `aaaaaaaaaa` to `eeeeeeeeee`, cursor home.
 const FULL: &str = "aaaaaaaaaa\r\nbbbbbbbbbb\r\ncccccccccc\r\ndddddddddd\r\neeeeeeeeee\x1b[H";
@@ -411,5 +411,49 @@ fn a_row_whose_end_is_pushed_off_ends_its_line() {
         assert!(terminal.screen().row(0).is_wrapped());
         terminal.advance(format!("\x1b[H{edit}").as_bytes());
         assert_eq!(terminal.screen().row(0).is_wrapped(), goes_on, "{edit:?}");
+    }
+}
+
+/// What a screen of 4 rows leaves in the history when it is erased.
+#[test]
+fn an_erased_screen_is_saved() {
+    use rove_term::SavesErased::{All, FromHome, Never};
+    let all = "a b c";
+    for (saves, input, saved) in [
+        (Never, "\x1b[2J", ""),
+        (All, "\x1b[2J", all),
+        (All, "\x1b[2J\x1b[2J", all),
+        (All, "\x1b[H\x1b[J", ""),
+        (FromHome, "\x1b[H\x1b[J", all),
+        (FromHome, "\x1b[2J", all),
+        // The cursor is elsewhere, and the screen is not erased whole.
+        (FromHome, "\x1b[2H\x1b[J", ""),
+        (FromHome, "\x1b[H\x1b[1J", ""),
+        // Margins bound no erasing.
+        (All, "\x1b[2;3r\x1b[2J", all),
+        (All, "\x1b[?69h\x1b[5;9s\x1b[2J", all),
+        // Blank lines in between are lines.
+        (All, "\x1b[2H\x1b[2K\x1b[2J", "a  c"),
+        // What protects cells erases no whole screen, and no other screen has a history.
+        (All, "\x1b[?2J", ""),
+        (All, "\x1bV\x1b[2J", ""),
+        (All, "\x1b[?1049h\x1b[2J", ""),
+        (All, "\x1b[2J\x1b[3J", ""),
+    ] {
+        let mut terminal = Terminal::new(Size::clamped(4, 20), Dialect::ROVE);
+        terminal.set_properties(TerminalProperties {
+            saves_erased: saves,
+            ..TerminalProperties::default()
+        });
+        terminal.advance(b"a\r\nb\r\nc\r\n");
+        terminal.advance(input.as_bytes());
+        let history = terminal.history();
+        let lines: Vec<_> = (0..history.len()).filter_map(|line| history.text(line)).collect();
+        let lines: Vec<_> = lines.iter().map(|line| line.trim_end()).collect();
+        assert_eq!(lines.join(" "), saved, "{saves:?} {input:?}");
+        if terminal.screen().buffer() == rove_term::screen::Buffer::Primary && saved == all {
+            assert!(terminal.screen().text().iter().all(|row| row.trim_end().is_empty()));
+            assert_eq!(terminal.screen().depth(), history.end());
+        }
     }
 }

@@ -52,6 +52,8 @@ pub struct HostConfig {
     pub(super) title_prefix: Option<bool>,
     /// Whether the terminal's history is erased when a program erases the one on the host.
     pub(super) clear_history: Option<bool>,
+    /// Whether the terminal's history gets what a program erases.
+    pub(super) keep_cleared: Option<bool>,
     /// Whether to ask about copying a server to a host without one.
     pub(super) install: Option<bool>,
     /// Whether closing the window leaves a session that can go on.
@@ -160,6 +162,7 @@ impl HostConfig {
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
             "clearhistory" => first(&mut self.clear_history, yes_or_no()?),
+            "keepcleared" => first(&mut self.keep_cleared, yes_or_no()?),
             "install" => first(&mut self.install, yes_or_no()?),
             "fallback" => first(&mut self.fallback, yes_or_no()?),
             "way" => {
@@ -189,6 +192,7 @@ impl HostConfig {
             clipboard,
             title_prefix,
             clear_history,
+            keep_cleared,
             install,
             detaches,
             way,
@@ -204,6 +208,7 @@ impl HostConfig {
         self.clipboard = self.clipboard.or(*clipboard);
         self.title_prefix = self.title_prefix.or(*title_prefix);
         self.clear_history = self.clear_history.or(*clear_history);
+        self.keep_cleared = self.keep_cleared.or(*keep_cleared);
         self.install = self.install.or(*install);
         self.way = self.way.or(*way);
         self.fallback = self.fallback.or(*fallback);
@@ -212,7 +217,7 @@ impl HostConfig {
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "Predict",
     "EscapeKey",
     "Obscure",
@@ -222,6 +227,7 @@ const NAMES: [&str; 13] = [
     "Clipboard",
     "TitlePrefix",
     "ClearHistory",
+    "KeepCleared",
     "Install",
     "OnClose",
     "Way",
@@ -409,6 +415,7 @@ mod tests {
         let text = "  # mine\r\n\nPredict always\r\nESCAPEKEY=^x\nMetered = yes\nNative\tno # so\n\
             Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
             ClearHistory no
+            KeepCleared no
             Install no
             OnClose detach
             Obscure never\nway SSH\nFallback no";
@@ -423,6 +430,7 @@ mod tests {
             clipboard: Some(false),
             title_prefix: Some(false),
             clear_history: Some(false),
+            keep_cleared: Some(false),
             install: Some(false),
             detaches: Some(true),
             way: Some(WaySetting::Ssh),

@@ -119,6 +119,7 @@ fn settings() -> Result<Settings, MoshClientError> {
         obscure_slot: None,
         history: LINES_MAX,
         clear_history: true,
+        keep_cleared: true,
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },
         guesses: Guesses::ROVE.with_display(display).with_editing(environment::editing_variable()),
         tariff: CostProfile::Flat,

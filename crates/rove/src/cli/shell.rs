@@ -309,6 +309,7 @@ pub(super) fn settings(
         obscure_slot: session.obscure_slot,
         history: session.history.map_or(LINES_MAX, u64::from),
         clear_history: own.clear_history != Some(false),
+        keep_cleared: own.keep_cleared != Some(false),
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),
         detaches_on_close: own.detaches == Some(true),
         tariff: if metered { CostProfile::Metered } else { CostProfile::Flat },

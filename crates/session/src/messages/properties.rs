@@ -1,10 +1,10 @@
-//! The message that says what the user's terminal looks like: our extension 18 of the user's diff.
+//! The message that says what the user's terminal looks like and saves: our extension 18 of the user's diff.
 //! It holds numbers alone; values out of bounds are left out.
 
 use alloc::vec::Vec;
 
 use rove_ssp::BadDiff;
-use rove_term::properties::{Rgb, Scheme, TerminalProperties};
+use rove_term::properties::{Rgb, SavesErased, Scheme, TerminalProperties};
 
 use crate::messages::fields::{EXT_PROPERTIES, Value, each_field, write_numbers};
 
@@ -16,6 +16,8 @@ const CURSOR: u32 = 3;
 const SCHEME: u32 = 4;
 const CELL_WIDTH: u32 = 5;
 const CELL_HEIGHT: u32 = 6;
+/// What puts a screen into the history: 1 ED 2, 2 also ED 0 from the first cell.
+const SAVES_ERASED: u32 = 7;
 const PALETTE: u32 = 16;
 
 pub(super) fn read(message: &[u8]) -> Result<TerminalProperties, BadDiff> {
@@ -37,6 +39,13 @@ pub(super) fn read(message: &[u8]) -> Result<TerminalProperties, BadDiff> {
             }
             CELL_WIDTH => width = pixels,
             CELL_HEIGHT => height = pixels,
+            SAVES_ERASED => {
+                around.saves_erased = match value {
+                    1 => SavesErased::All,
+                    2 => SavesErased::FromHome,
+                    _ => SavesErased::Never,
+                }
+            }
             PALETTE.. => {
                 if let Some(entry) = around.palette.get_mut((number - PALETTE) as usize) {
                     *entry = color(value);
@@ -56,6 +65,11 @@ pub(super) fn write(around: &TerminalProperties, out: &mut Vec<u8>) {
         Scheme::Dark => 1,
         Scheme::Light => 2,
     });
+    let saves_erased = match around.saves_erased {
+        SavesErased::Never => None,
+        SavesErased::All => Some(1),
+        SavesErased::FromHome => Some(2),
+    };
     let known = [
         (FOREGROUND, around.foreground.map(number)),
         (BACKGROUND, around.background.map(number)),
@@ -63,6 +77,7 @@ pub(super) fn write(around: &TerminalProperties, out: &mut Vec<u8>) {
         (SCHEME, scheme),
         (CELL_WIDTH, around.cell.map(|(width, _)| width.into())),
         (CELL_HEIGHT, around.cell.map(|(_, height)| height.into())),
+        (SAVES_ERASED, saves_erased),
     ];
     let entries = (PALETTE..).zip(around.palette.map(|entry| entry.map(number)));
     let fields = known.into_iter().chain(entries);

@@ -94,6 +94,10 @@ pub enum Ability {
     SchemeReports = 1 << 33,
     /// Marks of prompts, input and output, OSC 133.
     ShellMarks = 1 << 34,
+    /// ED 2 puts the lines of the primary screen into the history.
+    SavesErased = 1 << 35,
+    /// So does ED 0 with the cursor in the first cell.
+    SavesErasedFromHome = 1 << 36,
 }
 
 impl Colors {

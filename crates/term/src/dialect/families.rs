@@ -155,7 +155,7 @@ const FAMILIES: &[Family] = &[
         colors_max: Colors::Direct,
         abilities: bits(XTERM_ABILITIES)
             | bits(&[Ability::UnderlineStyles, Ability::UnderlineColor, Ability::KittyKeys])
-            | bits(&[Ability::Palette]),
+            | bits(&[Ability::Palette, Ability::SavesErased]),
         notices: Notices::None,
         questions: Questions::All,
     },
@@ -186,7 +186,8 @@ const FAMILIES: &[Family] = &[
         abilities: bits(MULTIPLEXER_ABILITIES)
             | bits(&[Ability::Italic, Ability::Strike, Ability::EraseCharacters, Ability::Links])
             | bits(&[Ability::Shell, Ability::ShellMarks])
-            | bits(&[Ability::Selections, Ability::ModifyOtherKeys]),
+            | bits(&[Ability::Selections, Ability::ModifyOtherKeys])
+            | bits(&[Ability::SavesErased, Ability::SavesErasedFromHome]),
         notices: Notices::None,
         questions: Questions::All,
     },

@@ -4,6 +4,7 @@ use crate::emulator::Emulator;
 use crate::emulator::profile::Functions;
 use crate::screen::cell::{Cell, Glyph, Width};
 use crate::screen::modes::Guard;
+use crate::screen::properties::SavesErased;
 use crate::screen::row::{Ending, LineSize};
 use crate::screen::style::Attrs;
 
@@ -104,6 +105,19 @@ impl Emulator<'_> {
     /// ED and DECSED.
     pub(crate) fn erase_display(&mut self, extent: Extent, spare: Selective) {
         let row = usize::from(self.state.cursor.row);
+        let home = row == 0 && self.state.cursor.col == 0;
+        let saved = match extent {
+            Extent::All => SavesErased::All,
+            Extent::After if home => SavesErased::FromHome,
+            Extent::After | Extent::Before => SavesErased::Never,
+        };
+        if saved != SavesErased::Never
+            && saved <= self.around.saves_erased
+            && spare == Selective::Guarded
+            && !self.spares(spare)
+        {
+            self.save_screen();
+        }
         let rows = match extent {
             Extent::After => row + 1..self.rows(),
             Extent::Before => 0..row,
@@ -113,7 +127,6 @@ impl Emulator<'_> {
             self.erase(row, 0, self.cols(), spare);
             self.grid.row_mut(row).size = LineSize::Single;
         }
-        let home = row == 0 && self.state.cursor.col == 0;
         if extent == Extent::All || extent == Extent::After && home {
             self.unmark();
         }

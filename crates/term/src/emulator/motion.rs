@@ -256,6 +256,28 @@ impl Emulator<'_> {
         self.scroll_up(top, count);
     }
 
+    /// Moves the lines of the primary screen into the history, down to the last one in use. Margins do not count.
+    pub(crate) fn save_screen(&mut self) {
+        if self.state.buffer != Buffer::Primary || !self.history.keeps_lines() {
+            return;
+        }
+        let is_used = |row: &usize| {
+            let row = self.grid.row(*row);
+            row.cells[..usize::from(row.occupied)]
+                .iter()
+                .any(|cell| *cell != crate::screen::cell::Cell::BLANK)
+        };
+        let used = (0..self.rows()).rfind(is_used).map_or(0, |last| last + 1);
+        for row in 0..used {
+            let packed = self.history.push(self.grid.row(row), self.pool);
+            self.touched(packed);
+        }
+        self.state.depth += used as u64;
+        let rows = self.rows();
+        let (grid, mut fill) = self.fill();
+        grid.scroll_up(0, rows, used, &mut fill);
+    }
+
     /// Scrolls the cells between the left and right margins, leaving the rest of the lines in place.
     fn shift_lines(&mut self, top: usize, count: usize, shift: Shift) {
         let margins = self.state.margins;

@@ -74,6 +74,8 @@ const NAMES: [Name; 10] = [
             Ability::UnderlineStyles,
             Ability::UnderlineColor,
             Ability::ModifyOtherKeys,
+            Ability::SavesErased,
+            Ability::SavesErasedFromHome,
         ],
         colors: DIRECT,
         notices: Notices::None,
@@ -82,6 +84,10 @@ const NAMES: [Name; 10] = [
 
 /// Those among them without xterm's modifyOtherKeys.
 const WITHOUT_MODIFIERS: [&str; 3] = ["kitty(", "VTE(", "Konsole "];
+
+/// Those among them that put a screen into the history when ED 2 erases it; tmux, which does so with ED 0 as well, has
+/// that in its abilities.
+const SAVES_ERASED: [&str; 4] = ["VTE(", "iTerm2 ", "contour ", "Konsole "];
 
 /// Some releases of these show any OSC 9 as a notification, progress too.
 const PROGRESS_AS_TEXT: [&str; 3] = ["foot(", "WezTerm ", "iTerm2 "];
@@ -231,6 +237,9 @@ impl Dialect {
             if PROGRESS_AS_TEXT.contains(&name.begins) {
                 self = self.without(Ability::Progress);
             }
+            if SAVES_ERASED.contains(&name.begins) {
+                self = self.with(Ability::SavesErased);
+            }
         }
         match told.direct {
             Some(true) => self = self.with_colors(Colors::Direct),
@@ -298,8 +307,8 @@ mod tests {
     #[test]
     fn abilities_follow_the_answers() {
         use Ability::{
-            EraseCharacters, Faint, Italic, KittyKeys, Synchronized, UnderlineColor,
-            UnderlineStyles,
+            EraseCharacters, Faint, Italic, KittyKeys, SavesErased, SavesErasedFromHome,
+            Synchronized, UnderlineColor, UnderlineStyles,
         };
         for (term, answers, ability, has) in [
             ("xterm-256color", vec![setting("0;4:3;38:2::1:2:3m")], UnderlineStyles, true),
@@ -310,6 +319,20 @@ mod tests {
             ("xterm", vec![Answer::Mode(2026, 0)], Synchronized, false),
             ("xterm", vec![Answer::Mode(2026, 2)], Synchronized, true),
             ("xterm", vec![Answer::Mode(2026, 4)], Synchronized, false),
+            ("xterm-256color", vec![], SavesErased, false),
+            ("xterm-256color", vec![Answer::Version("XTerm(390)".into())], SavesErased, false),
+            ("xterm-256color", vec![Answer::Version("kitty(0.32)".into())], SavesErased, false),
+            ("xterm-256color", vec![Answer::Secondary(65, 6800)], SavesErased, true),
+            ("xterm-256color", vec![Answer::Secondary(65, 6800)], SavesErasedFromHome, false),
+            (
+                "xterm-256color",
+                vec![Answer::Version("tmux 3.3a".into())],
+                SavesErasedFromHome,
+                true,
+            ),
+            ("tmux-256color", vec![], SavesErasedFromHome, true),
+            ("alacritty", vec![], SavesErased, true),
+            ("screen", vec![], SavesErased, false),
             ("vt220", vec![Answer::Version("foot(1.13)".into())], Italic, true),
             ("vt220", vec![Answer::Version("foot(1.13)".into())], Faint, true),
             ("vt100", vec![Answer::Version("foot(1.13)".into())], EraseCharacters, true),

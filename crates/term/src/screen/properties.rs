@@ -17,6 +17,18 @@ pub enum Scheme {
     Light,
 }
 
+/// Which erasures of the whole primary screen put its lines into the history.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum SavesErased {
+    /// None: erased lines are gone.
+    #[default]
+    Never,
+    /// ED 2.
+    All,
+    /// ED 2, and ED 0 with the cursor in the first cell.
+    FromHome,
+}
+
 /// Entries of the palette that users choose: the first sixteen.
 pub const PALETTE_ENTRIES: usize = 16;
 
@@ -38,6 +50,8 @@ pub struct TerminalProperties {
     pub scheme: Option<Scheme>,
     /// A cell's width and height in pixels, neither 0.
     pub cell: Option<(u16, u16)>,
+    /// What becomes of a screen that is erased. Never unless the terminal's history is to have its lines.
+    pub saves_erased: SavesErased,
 }
 
 impl TerminalProperties {
