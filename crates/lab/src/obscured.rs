@@ -62,7 +62,7 @@ impl Watch {
         self.seen
     }
 
-    /// Datagrams were taken in. Returns how many of the octets typed last were kept and are forgotten now.
+    /// Datagrams were taken in. Returns how many octets were kept and are forgotten now.
     pub(crate) fn after_datagrams(&mut self, client: &Client) -> usize {
         let before = std::mem::replace(&mut self.held, client.keys_held());
         let is_lost = self.held < before && client.typed() == self.typed;

@@ -119,9 +119,11 @@ impl User {
         self.secrets
     }
 
-    /// The octets typed last were not sent, and they are told so.
-    pub(crate) fn forget(&mut self, octets: usize) {
-        self.typed.truncate(self.typed.len() - octets);
+    /// So many octets behind those that were sent will not be, and they are told so. Behind them may be some that the
+    /// client takes for the beginning of an answer so far.
+    pub(crate) fn forget(&mut self, sent: u64, octets: usize) {
+        let sent = sent as usize;
+        self.typed.drain(sent..sent + octets);
         if octets > 0 {
             self.errand = Errand::None;
         }

@@ -106,7 +106,8 @@ impl Node for ClientEnd {
     }
 
     fn turn(&mut self, now: Time) -> Result<(), Fault> {
-        self.user.forget(self.watch.after_datagrams(&self.client));
+        let lost = self.watch.after_datagrams(&self.client);
+        self.user.forget(self.client.typed(), lost);
         self.tty.speak(now, &mut self.client);
         self.user.act(now, &mut self.client, &mut self.tty);
         self.watch.after_keys(now, &self.client);
