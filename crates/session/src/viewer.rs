@@ -330,6 +330,10 @@ impl Viewer {
         if has_ended && is_there && self.connection.is_open() {
             self.end(now, host);
         }
+        if self.connection.is_open() && self.lines.pause(now, self.connection.endpoint()) {
+            let lines = &mut self.lines;
+            self.connection.update(now, |view| lines.take_back(view));
+        }
         if self.connection.is_open() && self.frame_due(host).is_some_and(|time| time <= now) {
             self.show(now, host.picture(now), host);
         }

@@ -23,10 +23,7 @@ impl Trial<'_> {
         self.away = span;
         let sent = world.totals().sent - before;
         let minutes = span.as_secs().div_ceil(MINUTE.as_secs());
-        // Lines that the client has not acknowledged are something to say: a server repeats all of them.
-        let past = self.session.server().server.endpoint().local().past();
-        let has_lines = past.is_some_and(|past| past.octets() > LINES_OCTETS);
-        match sent > DATAGRAMS_MAX * minutes && !has_lines {
+        match sent > DATAGRAMS_MAX * minutes {
             true => {
                 self.fault(format!("{sent} datagrams in {minutes} minutes with nothing to say"))
             }
@@ -38,6 +35,3 @@ impl Trial<'_> {
 /// Datagrams of both ends in a minute in which nothing happens. Who is not answered asks each 250 ms for a minute, and
 /// each second from then on; a beat every three seconds and its answer, what searches the path or tries UDP are fewer.
 const DATAGRAMS_MAX: u64 = 300;
-
-/// Octets of lines that fit into a datagram.
-const LINES_OCTETS: usize = 1_000;

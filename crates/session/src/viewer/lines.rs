@@ -22,6 +22,8 @@ const KEY_PAUSE: Duration = Duration::from_millis(100);
 const TYPING: Duration = Duration::from_secs(1);
 /// Who types on and on gets some lines this often.
 const STARVED: Duration = Duration::from_secs(5);
+/// A client that does not answer for this long is told of no lines before it does.
+const SILENCE: Duration = Duration::from_secs(2);
 /// How long the end of a program waits for lines while none can be told.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
@@ -41,6 +43,8 @@ pub(crate) struct LineTelling {
     told: Option<Time>,
     /// The next line is not to be had before there is a new screen.
     is_stuck: bool,
+    /// The client does not answer.
+    is_paused: bool,
 }
 
 /// What octets cost.
@@ -86,6 +90,7 @@ impl LineTelling {
             typed: None,
             told: None,
             is_stuck: false,
+            is_paused: false,
         }
     }
 
@@ -107,6 +112,21 @@ impl LineTelling {
     /// The program has ended: keys have no answers that lines could delay.
     pub(crate) fn forget_keys(&mut self) {
         self.typed = None;
+    }
+
+    /// Tells no lines alone while the client does not answer. Returns whether those on their way are to be
+    /// [taken back](Self::take_back): each repetition of the state would have all of them.
+    pub(crate) fn pause(&mut self, now: Time, endpoint: &Endpoint<View, Input>) -> bool {
+        self.is_paused = is_silent(now, endpoint);
+        let past = endpoint.local().past();
+        self.is_paused && past.is_some_and(|past| past.octets() > FRAME_OCTETS_MAX)
+    }
+
+    /// Takes back the lines that the client may not have. They are told again once it answers.
+    pub(crate) fn take_back(&mut self, view: &mut View) {
+        if let Some(past) = view.past_mut() {
+            past.shed();
+        }
     }
 
     /// What holds on this path.
@@ -166,7 +186,7 @@ impl LineTelling {
         let past = endpoint.local().past().filter(|past| past.is_behind())?;
         let limits = self.limits(endpoint);
         let is_full = past.is_full() || past.octets() >= limits.unacked;
-        if self.is_stuck || is_full || !endpoint.is_told() {
+        if self.is_stuck || self.is_paused || is_full || !endpoint.is_told() {
             return None;
         }
         let Some(typed) = self.typed else { return Some(Time::ZERO) };
@@ -234,6 +254,13 @@ pub(crate) struct Frame<'a> {
 pub(crate) fn is_path_poor(now: Time, endpoint: &Endpoint<View, Input>) -> bool {
     let rtt = endpoint.rtt();
     is_lossy(endpoint) || endpoint.awaits_since().is_some_and(|since| now > since + rtt.rto())
+}
+
+/// Whether nothing at all has come from the client for some time although an answer is awaited.
+fn is_silent(now: Time, endpoint: &Endpoint<View, Input>) -> bool {
+    let heard = endpoint.last_heard().unwrap_or(Time::ZERO);
+    let wait = SILENCE.max(3 * endpoint.rtt().rto());
+    endpoint.awaits_since().is_some_and(|since| now > since.max(heard) + wait)
 }
 
 fn is_lossy(endpoint: &Endpoint<View, Input>) -> bool {
