@@ -65,6 +65,8 @@ pub struct Settings {
     pub obscure_slot: Option<Duration>,
     /// How many missed lines the terminal's history is to get at most.
     pub history: u64,
+    /// The lines above the first screen that come are all that were asked for.
+    pub is_fill: bool,
     /// Whether the terminal's history is erased when a program erases the one on the host.
     pub clear_history: bool,
     /// Whether the terminal's history gets what a program erases, if the terminal would save that itself.
@@ -217,6 +219,9 @@ fn machine(
     }
     if settings.keep_cleared && has_history {
         client.save_erased();
+    }
+    if settings.is_fill {
+        client.fill();
     }
     client.predict(settings.guesses);
     if settings.detaches_on_close {

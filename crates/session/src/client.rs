@@ -178,6 +178,12 @@ impl Client {
         self.saves_erased = true;
     }
 
+    /// Takes the lines above the first screen that the server tells for all that were asked for. A new client says how
+    /// many lines of the session are missing before them.
+    pub fn fill(&mut self) {
+        self.painter.is_fill = true;
+    }
+
     /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].
     pub fn buggify(&mut self, seed: u64) {
         self.connection.buggify(seed);

@@ -10,7 +10,7 @@ use rove_session::messages::{DepthFields, HostEvent, RowsFields, write_host};
 use rove_session::past::Past;
 use rove_session::{Peer, View, client, server};
 use rove_ssp::state::laws;
-use rove_ssp::{State, Timing};
+use rove_ssp::{Role, State, Timing};
 use rove_term::Dialect;
 
 /// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
@@ -94,6 +94,25 @@ fn an_erased_screen_is_saved_where_the_terminal_saves_it() {
         assert_eq!(numbers(&pair), wanted, "{term} {keeps} {erase:?}");
         assert_eq!(pair.tty.screen().text()[0].trim_end(), "11", "{term} {erase:?}");
     }
+}
+
+/// A silent client costs its server few octets: lines on their way are taken back, and told again when the client answers.
+#[test]
+fn who_is_silent_is_not_told_lines_again_and_again() {
+    let mut pair = native_in(Link { delay: ms(50), ..GOOD }, TtyScreen::Main);
+    pair.run_ms(2_000).output(numbered(9_000).as_bytes()).run_ms(300);
+    let told = |pair: &Pair| pair.server.endpoint().local().past().map_or(0, Past::octets);
+    assert!(told(&pair) > 20_000, "{} octets on their way", told(&pair));
+    pair.link = DEAD;
+    pair.run_ms(5_000);
+    let since = pair.now;
+    pair.run_ms(60_000);
+    let sent = pair.flown.iter().filter(|(at, to, _)| *at > since && *to == Role::Client);
+    let octets: usize = sent.map(|(_, _, octets)| octets).sum();
+    assert!(octets < 40_000, "{octets} octets in a minute");
+    pair.link = GOOD;
+    pair.run_ms(20_000);
+    assert_has(&pair, 9_000);
 }
 
 /// A client that was away for long costs its server no memory for lines.
@@ -204,6 +223,29 @@ fn nobody_waits_for_a_client_that_is_gone() {
     pair.server.child_exited(pair.now, 0);
     pair.run_ms(40_000);
     assert!(pair.server_exit().is_some());
+}
+
+/// More lines than the client wants, before it is first told of any: a mark counts those before them, unless no others
+/// were asked for.
+#[test]
+fn lines_before_the_first_that_is_told() {
+    for is_fill in [false, true] {
+        let config = client::Config { history_lines: 300, ..config() };
+        let mut pair = Pair::with(GOOD, config, server_config(Peer::Rove));
+        if is_fill {
+            pair.client.fill();
+        }
+        pair.output(numbered(1_000).as_bytes()).run_ms(20_000);
+        let numbers = numbers(&pair);
+        let first = numbers[0];
+        assert!(numbers.iter().copied().eq(first..=1_000), "{} lines", numbers.len());
+        assert!((650..800).contains(&first), "{first} is the first");
+        let history = pair.tty.history();
+        let marks = (0..history.len()).filter_map(|line| history.text(line));
+        let marks = marks.filter(|line| line.starts_with("---")).collect::<Vec<_>>();
+        let mark = format!("--- rove: {} lines are missing here ---", first - 1);
+        assert_eq!(marks, if is_fill { vec![] } else { vec![mark] }, "fill: {is_fill}");
+    }
 }
 
 /// Nobody is told of lines who did not ask.

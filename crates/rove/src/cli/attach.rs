@@ -18,7 +18,7 @@ use crate::cli::order::Ordered;
 use crate::cli::shell::{session, settings, shell};
 use crate::cli::target::Target;
 use crate::cli::words::{RoveArgs, STYLES, ServerArgs, SessionArgs, SshArgs, not_yet, print};
-use crate::client::WaySetting;
+use crate::client::{Settings, WaySetting};
 use crate::failure::Failure;
 use crate::os::clock::Clock;
 use crate::sessions::line::{Terms, size_policy};
@@ -101,6 +101,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let trace = Trace::new(clock, words.session.tell.verbosity());
     let (own, mut login) = words.login()?;
     let settings = settings(&words.session, &own, &again, &trace)?;
+    let settings = Settings { is_fill: words.fill.is_some(), ..settings };
     let target = words.target.as_ref().and_then(|target| target.session.clone());
     let terms = Terms {
         views: words.view,
