@@ -119,8 +119,8 @@ impl User {
         self.secrets
     }
 
-    /// So many octets behind those that were sent will not be, and they are told so. Behind them may be some that the
-    /// client takes for the beginning of an answer so far.
+    /// The client has wiped this many octets, those after the first `sent`, and has told the person. Later ones may be
+    /// typed already: the client holds those that may begin an answer.
     pub(crate) fn forget(&mut self, sent: u64, octets: usize) {
         let sent = sent as usize;
         self.typed.drain(sent..sent + octets);
