@@ -1,7 +1,7 @@
 //! Slots: while somebody types, a client sends one datagram in each slot of a grid, whether or not there is a key for it,
 //! and the server answers each with one (`docs/wire.md` §8). So neither when nor how often datagrams leave tells of keys.
 //!
-//! This file knows times. It must not know what a datagram carries.
+//! This file knows times and losses. It must not know what a datagram carries.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -21,6 +21,9 @@ pub struct SlotTiming {
     /// How long a run goes on after a key, drawn anew for each key between these two. The end of a run is all that it
     /// tells of them: with 2 to 5 s 0.05 bit a key of recorded typing.
     pub tail: (Duration, Duration),
+    /// Where the path loses this share of datagrams or more, two leave in a slot's time, at equal distances: the second
+    /// is a copy of what is not acknowledged, or has the next key. 1: never.
+    pub copy_loss_min: f64,
 }
 
 impl SlotTiming {
@@ -29,6 +32,7 @@ impl SlotTiming {
         slot: Duration::from_millis(55),
         hold: Duration::from_millis(3),
         tail: (Duration::from_secs(2), Duration::from_secs(5)),
+        copy_loss_min: 0.1,
     };
 
     /// Where each octet costs: 5.9 packets a key.
@@ -52,6 +56,9 @@ const HOLD_MAX_MS: u8 = 20;
 
 /// A slot that is later than this is left out: a busy machine must not send two at once.
 const LATE_MAX: Duration = Duration::from_millis(25);
+/// How far apart datagrams are is decided so seldom: a server that has missed slots for long says again what nobody
+/// has acknowledged, and what it reports with that would show there were keys.
+const DECIDED_FOR: Duration = Duration::from_millis(3_500);
 /// A run that stood still for so long is over: the machine slept.
 const STILL_MAX: Duration = Duration::from_secs(1);
 /// Where nothing has answered for so long slots come at the pace of probes, and after a minute more seldom: a dead path must
@@ -68,6 +75,10 @@ pub(crate) struct Grid {
     /// Slots are at this and at whole numbers of slots after it.
     phase: Duration,
     rng: Rng,
+    /// The share of datagrams that the path loses.
+    loss: f64,
+    /// The time between two datagrams.
+    apart: Duration,
     run: Option<Run>,
 }
 
@@ -75,6 +86,8 @@ pub(crate) struct Grid {
 struct Run {
     until: Time,
     next: Time,
+    /// When it was decided how far apart datagrams are.
+    decided: Time,
 }
 
 /// Whether a slot is the last of its run.
@@ -94,7 +107,23 @@ impl Grid {
         assert!(timing.tail.0 <= timing.tail.1, "a range has a lower end");
         let mut rng = Rng::new(seed);
         let phase = Duration::from_micros(rng.below(timing.slot.as_micros() as u32).into());
-        Grid { timing, phase, rng, run: None }
+        Grid { apart: timing.slot, timing, phase, rng, loss: 0.0, run: None }
+    }
+
+    /// The path loses this share of datagrams.
+    pub(crate) fn lose(&mut self, loss: f64) {
+        self.loss = loss;
+    }
+
+    /// The time between two datagrams.
+    pub(crate) fn apart(&self) -> Duration {
+        self.apart
+    }
+
+    fn decide_apart(&mut self) {
+        let half = self.timing.slot / 2;
+        let is_copied = self.loss >= self.timing.copy_loss_min && half >= SLOT_MIN;
+        self.apart = if is_copied { half } else { self.timing.slot };
     }
 
     /// A key was typed, or is kept: a run begins with the next slot, or goes on.
@@ -104,7 +133,10 @@ impl Grid {
         let until = now + least + Duration::from_micros(more.into());
         match &mut self.run {
             Some(run) => run.until = until,
-            None => self.run = Some(Run { until, next: self.after(now) }),
+            None => {
+                self.decide_apart();
+                self.run = Some(Run { until, next: self.after(now), decided: now });
+            }
         }
     }
 
@@ -120,7 +152,11 @@ impl Grid {
 
     /// Takes the slot that is due. An answer is awaited since `awaits`.
     pub(crate) fn take(&mut self, now: Time, awaits: Option<Time>) -> Option<SlotKind> {
-        let run = self.run.filter(|run| run.next <= now)?;
+        let mut run = self.run.filter(|run| run.next <= now)?;
+        if now.since(run.decided) >= DECIDED_FOR {
+            run.decided = now;
+            self.decide_apart();
+        }
         let late = now.since(run.next);
         let silence = awaits.map_or(Duration::ZERO, |since| now.since(since));
         let pace = match silence {
@@ -155,9 +191,17 @@ impl Grid {
     /// The first slot after this. The grid is computed and not counted, so that no error adds up.
     fn after(&self, now: Time) -> Time {
         let (slot, phase) = (self.timing.slot.as_micros() as u64, self.phase.as_micros() as u64);
+        let apart = self.apart.as_micros() as u64;
+        // A half of an odd number of µs is cut: each whole slot begins anew.
         let since = now.as_micros().saturating_sub(phase);
-        let behind = if now.as_micros() < phase { 0 } else { since / slot + 1 };
-        Time::from_micros(phase + behind * slot)
+        let behind = if now.as_micros() < phase { 0 } else { since / slot };
+        let begun = phase + behind * slot;
+        let next = match now.as_micros() {
+            now if now < begun => begun,
+            now if now < begun + apart => begun + apart,
+            _ => begun + slot,
+        };
+        Time::from_micros(next)
     }
 }
 
@@ -287,6 +331,23 @@ mod tests {
             assert_eq!(kinds.pop(), Some(SlotKind::Last));
             assert!(!kinds.contains(&SlotKind::Last));
             assert!((35..=91).contains(&kinds.len()), "{}", kinds.len());
+        }
+    }
+
+    #[test]
+    fn a_path_that_loses_much_gets_two_in_a_slot() {
+        for (slot, loss, apart) in [(55, 0.09, 55_000), (55, 0.1, 27_500), (30, 0.5, 30_000)] {
+            let timing = SlotTiming::ROVE.with_slot(Duration::from_millis(slot));
+            let mut grid = Grid::new(timing, 3);
+            let first = grid.after(ms(0));
+            grid.lose(loss);
+            grid.key(ms(0));
+            for nth in 0..20 {
+                let at = grid.next().unwrap();
+                let wanted = first + Duration::from_micros(apart * nth);
+                assert_eq!(at, wanted, "{slot} ms, {loss}");
+                assert_eq!(grid.take(at, None), Some(SlotKind::Within));
+            }
         }
     }
 

@@ -43,6 +43,8 @@ struct Path {
     mute: Duration,
     /// A stream carries the session, and nothing passes by UDP.
     by_stream: bool,
+    /// At which loss two datagrams leave in a slot's time.
+    copy_loss_min: f64,
 }
 
 const STREAM: StreamId = StreamId::new(1);
@@ -60,6 +62,10 @@ struct Pair {
     from: SocketAddr,
     echoes: bool,
     echoed: usize,
+    /// Times at which the server got keys, and the client echoes, with the length of each by then.
+    came: [Vec<(Time, usize)>; 2],
+    /// When each key was typed, and how many there were then.
+    typed_at: Vec<(Time, usize)>,
 }
 
 fn answering() -> Timing {
@@ -71,7 +77,8 @@ const DELAY: Duration = Duration::from_millis(20);
 
 impl Pair {
     fn new(path: Path) -> Pair {
-        let timing = Timing { slots: Some(SlotTiming::ROVE), ..Timing::ROVE };
+        let slots = SlotTiming { copy_loss_min: path.copy_loss_min, ..SlotTiming::ROVE };
+        let timing = Timing { slots: Some(slots), ..Timing::ROVE };
         let mut client = Endpoint::new(
             Time::ZERO,
             Config {
@@ -99,6 +106,8 @@ impl Pair {
             from: client_address(),
             echoes: false,
             echoed: 5,
+            came: Default::default(),
+            typed_at: Vec::new(),
         }
     }
 
@@ -175,11 +184,22 @@ impl Pair {
                     }
                 }
                 while self.client.poll_event().is_some() {}
+                let lengths = [self.server.remote().len(), echoes(self.client.remote())];
+                for (came, length) in self.came.iter_mut().zip(lengths) {
+                    if came.last().is_none_or(|last| last.1 < length) {
+                        came.push((self.now, length));
+                    }
+                }
             }
         }
         self.now = end;
         self.turn();
     }
+}
+
+/// How far the page has echoes.
+fn echoes(page: &Page) -> usize {
+    page.0.iter().rposition(|octet| *octet == b'x').map_or(0, |place| place + 1)
 }
 
 /// Types for `span` and lets the run end. Returns what left during the run, and the pair.
@@ -202,6 +222,7 @@ fn play(path: Path, typed: Typed, span: Duration) -> (Vec<(Time, Role, usize)>, 
             Typed::Keys => pair.client.update(now, |log| log.push(b"k")),
             Typed::TwiceAsMany => pair.client.update(now, |log| log.push(b"kk")),
         }
+        pair.typed_at.push((now, pair.client.local().len()));
         next_key = now + Duration::from_micros(u64::from(30_000 + rng.below(900_000)));
         if path.roams && next_key > roams_at {
             pair.from = "203.0.113.7:4444".parse().unwrap();
@@ -216,7 +237,9 @@ fn play(path: Path, typed: Typed, span: Duration) -> (Vec<(Time, Role, usize)>, 
 fn seeds() -> RangeInclusive<u64> {
     let Ok(text) = std::env::var("SEEDS") else { return 1..=2000 };
     let (first, last) = text.split_once('-').unwrap_or(("1", &text));
-    first.parse().unwrap()..=last.parse().unwrap()
+    let seeds = first.parse().unwrap()..=last.parse().unwrap();
+    assert!(!seeds.is_empty(), "SEEDS={text} has no seeds");
+    seeds
 }
 
 fn path(seed: u64) -> Path {
@@ -229,6 +252,7 @@ fn path(seed: u64) -> Path {
         dead: Duration::ZERO,
         mute: Duration::ZERO,
         by_stream: false,
+        copy_loss_min: SlotTiming::ROVE.copy_loss_min,
     }
 }
 
@@ -391,6 +415,43 @@ fn an_answer_too_long_for_an_address_goes_once_that_is_proven() {
     assert_eq!(answers[1].0 - answers[0].0, SlotTiming::ROVE.slot.as_millis(), "{answers:?}");
     let most = SlotTiming::ROVE.slot + SlotTiming::ROVE.hold + DELAY + Duration::from_millis(2);
     assert!(took <= most, "{took:?} {answers:?}");
+}
+
+/// Where a path loses much, two datagrams in a slot's time bring keys and echoes sooner.
+#[test]
+fn two_in_a_slot_shorten_waits_where_much_is_lost() {
+    for (loss, gain_ms) in [(10, 2.0), (20, 12.0), (29, 15.0)] {
+        let [once, twice] = [1.0, 0.1].map(|copy_loss_min| {
+            let (mut keys, mut echoes, mut sent) = (Vec::new(), Vec::new(), 0);
+            for seed in 1..=30 {
+                let calm = Path { duplicates: 0, roams: false, ..path(seed) };
+                let path = Path { loss, copy_loss_min, ..calm };
+                let (departures, pair) = play(path, Typed::Keys, Duration::from_secs(20));
+                sent += departures.len();
+                // Loss shows after some time.
+                let typed = pair.typed_at.iter().filter(|it| it.0 > START + Duration::from_secs(5));
+                for (at, length) in typed {
+                    let came = |came: &[(Time, usize)], length: usize| {
+                        let first = came.iter().find(|it| it.1 >= length)?;
+                        Some(first.0.since(*at).as_micros() as f64 / 1e3)
+                    };
+                    keys.extend(came(&pair.came[0], *length));
+                    echoes.extend(came(&pair.came[1], length + 1));
+                }
+            }
+            let told = [keys, echoes].map(|mut waits| {
+                waits.sort_unstable_by(f64::total_cmp);
+                let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+                (mean, waits[waits.len() * 99 / 100], waits.len())
+            });
+            println!("{loss} % lost, two from {copy_loss_min}: {told:?}, {sent} datagrams");
+            told
+        });
+        for (once, twice) in once.iter().zip(&twice) {
+            assert!(once.0 - twice.0 > gain_ms, "{loss} %: {once:?} {twice:?}");
+            assert!(once.1 > twice.1, "{loss} %: {once:?} {twice:?}");
+        }
+    }
 }
 
 /// A session at rest hears nothing for long. That is no silence.

@@ -34,6 +34,11 @@ impl Client {
         self.connection.endpoint().is_in_run(now)
     }
 
+    /// The time between two datagrams of a run of slots, while one is on: where much is lost they are half as far apart.
+    pub fn slots_apart(&self) -> Option<core::time::Duration> {
+        self.connection.endpoint().slots_apart()
+    }
+
     /// Whether streams beside the session are to leave room, since this was asked last: keys came, or in a run a slot's
     /// datagram left. In a run keys do not count, so that streams tell no more of them than slots do. For after all is sent.
     pub fn take_activity(&mut self) -> bool {

@@ -23,6 +23,11 @@ impl<L: State, R: State> Endpoint<L, R> {
             transfers.into_iter().flatten().for_each(|one| one.on_outcome(outcome));
         });
         let loss = if path.is_on_stream() { 0.0 } else { log.reported_loss(report) };
+        if let Some(grid) = &mut self.runs.grid {
+            // As the peer counts it. What is known besides of our own datagrams depends on what they carried. A stream
+            // loses none.
+            grid.lose(if path.is_on_stream() { 0.0 } else { f64::from(report.loss) / 256.0 });
+        }
         let feedback = Feedback { loss, ack_delay: report.ack_delay };
         path.on_reported(now, DirectionStats { loss: feedback.loss, queue: report.queue });
         let change = path.mtud.judge(now);

@@ -49,6 +49,12 @@ impl<L: State, R: State> Endpoint<L, R> {
         is_on && !self.sender.has_begun_to_close()
     }
 
+    /// The time between two datagrams of a run of ours, if there is one.
+    pub fn slots_apart(&self) -> Option<Duration> {
+        let grid = self.runs.grid.as_ref().filter(|_| !self.sender.has_begun_to_close());
+        grid.filter(|grid| grid.is_on()).map(Grid::apart)
+    }
+
     /// A datagram that is newer than all before says this.
     pub(super) fn on_control(&mut self, now: Time, control: &Control, octets: usize) {
         if let Some(slot) = control.slot
