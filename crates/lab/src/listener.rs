@@ -198,20 +198,42 @@ fn area(values: &[f64], kind: &[bool]) -> f64 {
     if pairs == 0.0 { 0.5 } else { wins / pairs }
 }
 
-/// The mean error of guesses at whole numbers by least squares from these features, each from all other samples, and
-/// the share that is right.
-pub(crate) fn guess_error(rows: &[Vec<f64>], of: &[f64]) -> (f64, f64) {
+/// A guess at a whole number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Guess {
+    /// How far off it is.
+    pub error: f64,
+    pub is_right: bool,
+}
+
+/// Guesses at whole numbers by least squares from these features, each from all other samples.
+pub(crate) fn guess(rows: &[Vec<f64>], of: &[f64]) -> Vec<Guess> {
     let n = rows.len();
-    let (mut error, mut right) = (0.0, 0);
-    for place in 0..n {
-        let rest = || (0..n).filter(|other| *other != place);
-        let weights = least_squares(rest().map(|other| (&rows[other][..], of[other])));
+    let guess = |place: usize| {
+        let rest = (0..n).filter(|other| *other != place);
+        let weights = least_squares(rest.map(|other| (&rows[other][..], of[other])));
         let guess = weights.first().copied().unwrap_or(0.0)
             + rows[place].iter().zip(weights.iter().skip(1)).map(|(x, w)| x * w).sum::<f64>();
-        error += (guess - of[place]).abs();
-        right += usize::from((guess.round() - of[place]).abs() < 0.5);
-    }
-    (error / n.max(1) as f64, right as f64 / n.max(1) as f64)
+        let is_right = (guess.round() - of[place]).abs() < 0.5;
+        Guess { error: (guess - of[place]).abs(), is_right }
+    };
+    (0..n).map(guess).collect()
+}
+
+/// Of ways to guess the one that does best, chosen for each stretch on all others: the best of many on the samples that they
+/// are judged by would be better by chance.
+pub(crate) fn best_guesses(ways: &[Vec<Guess>]) -> Vec<Guess> {
+    let n = ways.first().map_or(0, Vec::len);
+    let fold = |place: usize| place * FOLDS / n.max(1);
+    let best = |tried: usize| {
+        let sum = |way: &Vec<Guess>| -> f64 {
+            let others = way.iter().enumerate().filter(|(place, _)| fold(*place) != tried);
+            others.map(|(_, guess)| guess.error).sum()
+        };
+        ways.iter().min_by(|a, b| sum(a).total_cmp(&sum(b)))
+    };
+    let chosen: Vec<Option<&Vec<Guess>>> = (0..FOLDS).map(best).collect();
+    (0..n).filter_map(|place| Some(chosen[fold(place)]?[place])).collect()
 }
 
 /// The constant and the weight of each feature.
@@ -288,10 +310,26 @@ mod tests {
         let mut rng = Rng::new(3);
         let of: Vec<f64> = (0..60).map(|_| rng.within(6, 20) as f64).collect();
         let plain: Vec<Vec<f64>> = of.iter().map(|length| vec![3.0 * length + 2.0, 5.0]).collect();
-        let (error, right) = guess_error(&plain, &of);
+        let told = |guesses: &[Guess]| {
+            let n = guesses.len() as f64;
+            let right = guesses.iter().filter(|guess| guess.is_right).count();
+            (guesses.iter().map(|guess| guess.error).sum::<f64>() / n, right as f64 / n)
+        };
+        let plain = guess(&plain, &of);
+        let (error, right) = told(&plain);
         assert!(error < 1e-3 && right > 0.99, "{error} {right}");
-        let blind: Vec<Vec<f64>> = of.iter().map(|_| vec![noise(&mut rng), 5.0]).collect();
-        let (error, right) = guess_error(&blind, &of);
+        let blind = |rng: &mut Rng| -> Vec<Guess> {
+            let rows: Vec<Vec<f64>> = of.iter().map(|_| vec![noise(rng), 5.0]).collect();
+            guess(&rows, &of)
+        };
+        let (error, right) = told(&blind(&mut rng));
         assert!(error > 2.5 && right < 0.3, "{error} {right}");
+        // The best of many blind ones is no better than one of them; one that knows is chosen.
+        let mut ways: Vec<Vec<Guess>> = (0..12).map(|_| blind(&mut rng)).collect();
+        let (chosen, _) = told(&best_guesses(&ways));
+        let mean = ways.iter().map(|way| told(way).0).sum::<f64>() / ways.len() as f64;
+        assert!((chosen - mean).abs() < 0.4, "{chosen} {mean}");
+        ways.push(plain.clone());
+        assert_eq!(best_guesses(&ways), plain);
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use rove_ssp::SlotTiming;
 use serde_json::{Value, json};
 
 use self::heard::{Heard, Key, Learnt, learn, planted};
@@ -56,8 +57,11 @@ const PATHS: [Trip; 4] = [
     Trip { ms: 100, loss: 0 },
 ];
 
+/// Sessions of each program over the first of them in full. In 240 s some 40 passwords are typed.
+const SESSIONS: u32 = 6;
+
 /// A path by its round trip, and the share of packets it loses each way, in percent.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 struct Trip {
     ms: u32,
     loss: u32,
@@ -89,6 +93,12 @@ impl Experiment for Privacy {
 
     fn cases(&self) -> Vec<Over<Trip>> {
         Over::each(self.paths, &self.contenders)
+    }
+
+    /// Passwords are typed without loss so often that there are 200 and more of each program.
+    fn times(&self, flags: &RealFlags, case: &Over<Trip>) -> u32 {
+        let is_first = case.path == PATHS[0];
+        flags.times(1, if is_first { SESSIONS } else { 1 })
     }
 
     fn lasts(&self) -> Option<Duration> {
@@ -192,7 +202,7 @@ impl<'a> Judged<'a> {
         let Over { path, contender } = &one.case;
         let text: Vec<(&[Heard], &[Key])> =
             played.iter().map(|it| (&it.text[..], &it.keys[..])).collect();
-        let learnt = learn(&text, path.seconds(), slot(&contender.name), 1);
+        let learnt = learn(&text, path.seconds(), path.slot(&contender.name), 1);
         let asked = played.iter().map(|it| (&it.asked[..], &it.passwords[..]));
         let guessed = guess(&asked.collect::<Vec<_>>());
         Some(Judged { case: &one.case, played, learnt, guessed })
@@ -211,6 +221,13 @@ impl<'a> Judged<'a> {
 impl Trip {
     fn seconds(self) -> f64 {
         f64::from(self.ms) / 1e3
+    }
+
+    /// The time between two packets of this program's runs, in seconds. Where much is lost it sends two in a slot.
+    fn slot(self, program: &str) -> Option<f64> {
+        let each =
+            if f64::from(self.loss) / 100.0 < SlotTiming::ROVE.copy_loss_min { 1.0 } else { 2.0 };
+        slot(program).map(|slot| slot / each)
     }
 }
 
@@ -273,7 +290,8 @@ fn costs(judged: &[Judged<'_>]) -> Table {
 
 fn of_passwords(judged: &[Judged<'_>]) -> Table {
     let columns = "path | program | n | packets | packets up before Enter | length, error in letters | right, % | \
-        error by time alone | right by time alone, %";
+        error by time alone | right by time alone, % | better than by time | error, 95 % | \
+        error by time alone, 95 % | better than by time, 95 %";
     let mut table =
         Table::new("passwords of 6 to 20 letters, from the first key to the answer", 2, columns);
     for one in judged {
@@ -285,10 +303,14 @@ fn of_passwords(judged: &[Judged<'_>]) -> Table {
             json!(it.n),
             tenths(it.packets),
             tenths(it.before),
-            tenths(it.error),
+            tenths(it.error.value),
             tenths(100.0 * it.right),
-            tenths(it.error_by_time),
+            tenths(it.error_by_time.value),
             tenths(100.0 * it.right_by_time),
+            hundredths(it.gain.value),
+            letters(&it.error),
+            letters(&it.error_by_time),
+            letters(&it.gain),
         ]);
     }
     table
@@ -320,6 +342,15 @@ fn slot(program: &str) -> Option<f64> {
 /// An estimate's interval, as a reader reads it.
 fn interval(of: &Estimate) -> Value {
     json!(format!("{:.3} to {:.3}", of.low, of.high))
+}
+
+/// The same for one in letters.
+fn letters(of: &Estimate) -> Value {
+    json!(format!("{:.2} to {:.2}", of.low, of.high))
+}
+
+fn hundredths(number: f64) -> Value {
+    json!((number * 100.0).round() / 100.0)
 }
 
 /// What the judge says with and without a leak.

@@ -1,7 +1,8 @@
 //! What a listener makes of the packets of passwords: how long each is.
 
 use super::heard::{Heard, Password, Way};
-use crate::listener::guess_error;
+use crate::listener::{self, Estimate, Guess, best_guesses};
+use crate::rng::Rng;
 
 /// What a listener learns of passwords.
 #[derive(Clone, Debug, Default)]
@@ -11,11 +12,13 @@ pub(super) struct Guessed {
     pub packets: f64,
     pub before: f64,
     /// The mean error of a guess at the length, and the share of right ones.
-    pub error: f64,
+    pub error: Estimate,
     pub right: f64,
     /// The same from the time between question and answer alone.
-    pub error_by_time: f64,
+    pub error_by_time: Estimate,
     pub right_by_time: f64,
+    /// By how much the first is better than that, guess by guess.
+    pub gain: Estimate,
 }
 
 /// Guesses the lengths of the passwords of some sessions by their packets.
@@ -33,26 +36,36 @@ pub(super) fn guess(all: &[(&[Heard], &[Password])]) -> Guessed {
         }
     }
     let n = lengths.len();
-    let (error_by_time, right_by_time) = guess_error(&times, &lengths);
-    let mut best = (error_by_time, right_by_time);
+    let by_time = listener::guess(&times, &lengths);
+    let mut ways = vec![by_time.clone()];
     for column in 0..rows.first().map_or(0, Vec::len) {
         let one: Vec<Vec<f64>> = rows.iter().map(|row: &Vec<f64>| vec![row[column]]).collect();
         let both: Vec<Vec<f64>> =
             one.iter().zip(&times).map(|(one, time)| vec![one[0], time[0]]).collect();
-        for found in [guess_error(&one, &lengths), guess_error(&both, &lengths)] {
-            best = if found.0 < best.0 { found } else { best };
-        }
+        ways.extend([one, both].map(|rows| listener::guess(&rows, &lengths)));
     }
+    let best = best_guesses(&ways);
     let each = |count: usize| count as f64 / n.max(1) as f64;
+    let right = |guesses: &[Guess]| each(guesses.iter().filter(|guess| guess.is_right).count());
+    let error = |guess: &Guess| guess.error;
+    let gains: Vec<f64> = by_time.iter().zip(&best).map(|(a, b)| a.error - b.error).collect();
     Guessed {
         n,
         packets: each(packets),
         before: each(before),
-        error: best.0,
-        right: best.1,
-        error_by_time,
-        right_by_time,
+        error: mean(&best.iter().map(error).collect::<Vec<f64>>()),
+        right: right(&best),
+        error_by_time: mean(&by_time.iter().map(error).collect::<Vec<f64>>()),
+        right_by_time: right(&by_time),
+        gain: mean(&gains),
     }
+}
+
+/// A mean, with its interval over the same stretches for all numbers of these samples.
+fn mean(values: &[f64]) -> Estimate {
+    Estimate::of(values.len(), &mut Rng::new(1), |picked| {
+        picked.iter().map(|place| values[*place]).sum::<f64>() / picked.len().max(1) as f64
+    })
 }
 
 /// The features of one entry, all of its packets, and those up before Enter.
@@ -71,4 +84,46 @@ fn seen(packets: &[Heard], password: &Password) -> (Vec<f64>, (usize, usize)) {
     };
     let (up, down) = (whole(Way::Up), whole(Way::Down));
     (vec![up.0, up.1, down.0, down.1, up.0 - down.0], (counted, early))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet for each letter, or one for all, among others that tell nothing.
+    #[test]
+    fn packets_of_letters_are_found_and_none_where_there_are_none() {
+        for is_each in [true, false] {
+            let mut rng = Rng::new(5);
+            let (mut packets, mut passwords) = (Vec::new(), Vec::new());
+            let mut at = 0.0;
+            for _ in 0..200 {
+                let length = rng.within(6, 20) as usize;
+                let asked = at;
+                let first = asked + 1.0;
+                let mut enter = first;
+                for _ in 0..length {
+                    let packet = Heard { at: enter, way: Way::Up, whole: 128, carries: true };
+                    packets.extend(is_each.then_some(packet));
+                    enter += 0.05 + rng.below(400) as f64 / 1e3;
+                }
+                for way in [Way::Up, Way::Down] {
+                    packets.push(Heard { at: enter + 0.01, way, whole: 128, carries: true });
+                }
+                let done = enter + 0.05;
+                passwords.push(Password { length, asked, first, enter, done });
+                at = done + 0.3;
+            }
+            let guessed = guess(&[(&packets, &passwords)]);
+            assert_eq!(guessed.n, 200);
+            assert!(guessed.error.low <= guessed.error.value, "{guessed:?}");
+            assert!(guessed.error_by_time.value > 0.5, "{guessed:?}");
+            match is_each {
+                true => assert!(guessed.error.high < 0.1 && guessed.gain.low > 0.4, "{guessed:?}"),
+                false => {
+                    assert!(guessed.gain.value.abs() < 0.1 && guessed.before == 0.0, "{guessed:?}");
+                }
+            }
+        }
+    }
 }
