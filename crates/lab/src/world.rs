@@ -532,7 +532,7 @@ mod tests {
             out.datagram.extend_from_slice(&now.as_micros().to_be_bytes());
             self.next = now + Duration::from_millis(10);
             let new_port = self.hop.take_if(|hop| *hop <= now).is_some();
-            Some(Transmit { to: self.peer.into(), new_port })
+            Some(Transmit { to: self.peer.into(), new_port, at: None })
         }
 
         fn poll_timeout(&self) -> Option<Time> {

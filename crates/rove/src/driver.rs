@@ -93,6 +93,7 @@ pub(crate) async fn run(port: &mut Port<'_>, end: &mut dyn End) -> io::Result<()
         if turn.network != Network::Same {
             end.session().network_changed(now);
         }
+        port.send_held(now, end.session());
         end.before(turn)?;
         receive(port, end, now)?;
         end.after(now)?;

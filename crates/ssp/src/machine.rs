@@ -169,4 +169,7 @@ pub struct Transmit {
     /// Open a fresh socket, hence a new source port, and send this and what follows from it
     /// (`mosh-protocol.md` §2.4). Older sockets go on receiving.
     pub new_port: bool,
+    /// When it leaves, if that is later than now. A driver asks for no other before: one that sends at once tells by how
+    /// long it took to make what is in it.
+    pub at: Option<Time>,
 }

@@ -331,7 +331,7 @@ impl Path {
         if new_port {
             self.port_chosen = now;
         }
-        let transmit = Transmit { to, new_port };
+        let transmit = Transmit { to, new_port, at: None };
         Ok(Sealed { transmit, seq, path, nth })
     }
 

@@ -54,6 +54,8 @@ pub const SLOT_MIN: Duration = Duration::from_millis(20);
 pub const SLOT_MAX: Duration = Duration::from_millis(200);
 const HOLD_MAX_MS: u8 = 20;
 
+/// A datagram is made so long before it leaves: how long that takes depends on what it carries.
+const MADE_BEFORE: Duration = Duration::from_micros(500);
 /// A slot that is later than this is left out: a busy machine must not send two at once.
 const LATE_MAX: Duration = Duration::from_millis(25);
 /// How far apart datagrams are is decided so seldom: a server that has missed slots for long says again what nobody
@@ -145,19 +147,20 @@ impl Grid {
         self.run.is_some()
     }
 
-    /// The next slot, if a run is on.
+    /// When the next slot's datagram is to be made, if a run is on.
     pub(crate) fn next(&self) -> Option<Time> {
-        self.run.map(|run| run.next)
+        self.run.map(|run| run.next - MADE_BEFORE)
     }
 
-    /// Takes the slot that is due. An answer is awaited since `awaits`.
-    pub(crate) fn take(&mut self, now: Time, awaits: Option<Time>) -> Option<SlotKind> {
-        let mut run = self.run.filter(|run| run.next <= now)?;
+    /// Takes the slot whose datagram is to be made, and when that leaves. An answer is awaited since `awaits`.
+    pub(crate) fn take(&mut self, now: Time, awaits: Option<Time>) -> Option<(SlotKind, Time)> {
+        let mut run = self.run.filter(|run| run.next <= now + MADE_BEFORE)?;
         if now.since(run.decided) >= DECIDED_FOR {
             run.decided = now;
             self.decide_apart();
         }
-        let late = now.since(run.next);
+        let slot = run.next;
+        let late = now.since(slot);
         let silence = awaits.map_or(Duration::ZERO, |since| now.since(since));
         let pace = match silence {
             _ if silence > SILENT_LONG => SILENT_LONG_PACE,
@@ -173,7 +176,7 @@ impl Grid {
         }
         let kind = if next > run.until { SlotKind::Last } else { SlotKind::Within };
         self.run = (kind == SlotKind::Within).then_some(Run { next, ..run });
-        (late <= LATE_MAX).then_some(kind)
+        (late <= LATE_MAX).then_some((kind, slot))
     }
 
     /// The control item of a datagram of this length in a slot.
@@ -228,7 +231,8 @@ pub(crate) struct Answers {
 /// An answer that is owed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Answer {
-    at: Time,
+    /// When it leaves.
+    pub at: Time,
     /// Octets that it has at least.
     pub bytes: usize,
     is_last: bool,
@@ -267,14 +271,14 @@ impl Answers {
         !self.owed.is_empty() || self.until.is_some_and(|until| now < until)
     }
 
-    /// When an answer is due, or the run is over without one.
+    /// When an answer is to be made, or the run is over without one.
     pub(crate) fn next(&self) -> Option<Time> {
-        self.owed.front().map(|answer| answer.at).or(self.until)
+        self.owed.front().map(|answer| answer.at - MADE_BEFORE).or(self.until)
     }
 
-    /// Takes the answer that is due.
+    /// Takes the answer that is to be made.
     pub(crate) fn take(&mut self, now: Time) -> Option<Answer> {
-        let answer = self.owed.pop_front_if(|answer| answer.at <= now)?;
+        let answer = self.owed.pop_front_if(|answer| answer.at <= now + MADE_BEFORE)?;
         if answer.is_last {
             self.until = None;
         }
@@ -298,6 +302,8 @@ pub(crate) struct Runs {
 /// A datagram in a slot, or an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
+    /// When it leaves.
+    pub at: Time,
     /// What it says of its slot.
     pub slot: Option<Slot>,
     /// Octets that it has at least.
@@ -312,20 +318,28 @@ mod tests {
         Time::from_millis(ms)
     }
 
+    /// When the next one leaves.
+    fn leaves(grid: &Grid) -> Time {
+        grid.next().unwrap() + MADE_BEFORE
+    }
+
     #[test]
     fn slots_are_on_the_grid_whenever_keys_come() {
         for seed in 0..200 {
             let mut grid = Grid::new(SlotTiming::ROVE, seed);
             assert_eq!(grid.next(), None);
             grid.key(ms(1000 + seed * 7));
-            let first = grid.next().unwrap();
+            let first = leaves(&grid);
             assert!(first > ms(1000 + seed * 7) && first <= ms(1055 + seed * 7));
             let mut last = first;
             let mut kinds = Vec::new();
-            while let Some(at) = grid.next() {
+            while let Some(made) = grid.next() {
+                let at = leaves(&grid);
                 assert!(at == first || at.since(last) == Duration::from_millis(55));
-                assert_eq!(grid.take(at - Duration::from_micros(1), Some(at)), None);
-                kinds.push(grid.take(at, Some(at)).unwrap());
+                assert_eq!(grid.take(made - Duration::from_micros(1), Some(at)), None);
+                let (kind, told) = grid.take(made, Some(at)).unwrap();
+                assert_eq!(told, at);
+                kinds.push(kind);
                 last = at;
             }
             assert_eq!(kinds.pop(), Some(SlotKind::Last));
@@ -343,10 +357,10 @@ mod tests {
             grid.lose(loss);
             grid.key(ms(0));
             for nth in 0..20 {
-                let at = grid.next().unwrap();
+                let at = leaves(&grid);
                 let wanted = first + Duration::from_micros(apart * nth);
                 assert_eq!(at, wanted, "{slot} ms, {loss}");
-                assert_eq!(grid.take(at, None), Some(SlotKind::Within));
+                assert_eq!(grid.take(at, None), Some((SlotKind::Within, at)));
             }
         }
     }
@@ -355,11 +369,11 @@ mod tests {
     fn late_slots_are_left_out() {
         let mut grid = Grid::new(SlotTiming::ROVE, 3);
         grid.key(ms(0));
-        let first = grid.next().unwrap();
+        let first = leaves(&grid);
         let late = |by: u64| first + Duration::from_millis(by);
-        assert_eq!(grid.take(late(25), None), Some(SlotKind::Within));
+        assert_eq!(grid.take(late(25), None), Some((SlotKind::Within, first)));
         assert_eq!(grid.take(late(55 + 26), None), None);
-        assert_eq!(grid.next(), Some(late(110)));
+        assert_eq!(leaves(&grid), late(110));
         assert_eq!(grid.take(late(1200), None), None, "it slept");
         assert!(!grid.is_on());
     }
@@ -370,10 +384,10 @@ mod tests {
         grid.key(ms(100_000));
         let silences = [(Some(99_000), 55), (Some(96_000), 275), (Some(10_000), 1045), (None, 55)];
         for (since, gap) in silences {
-            let at = grid.next().unwrap();
+            let at = leaves(&grid);
             grid.key(at);
             grid.take(at, since.map(ms));
-            assert_eq!(grid.next().unwrap().since(at).as_millis(), gap, "{since:?}");
+            assert_eq!(leaves(&grid).since(at).as_millis(), gap, "{since:?}");
         }
     }
 

@@ -16,7 +16,7 @@ use common::{
 };
 use rove_ssp::{
     Arrival, Config, Endpoint, Event, Machine, Outbox, Remote, Rng, Role, Session, SlotTiming,
-    StreamId, Time, Timing,
+    StreamId, Time, Timing, Transmit,
 };
 
 /// The keys of a play, all at the same times.
@@ -59,6 +59,8 @@ struct Pair {
     /// When the first key is typed.
     start: Time,
     departures: Vec<(Time, Role, usize)>,
+    /// How long before it left each of them was made.
+    early: Vec<Duration>,
     from: SocketAddr,
     echoes: bool,
     echoed: usize,
@@ -103,6 +105,7 @@ impl Pair {
             path,
             start: START,
             departures: Vec::new(),
+            early: Vec::new(),
             from: client_address(),
             echoes: false,
             echoed: 5,
@@ -111,9 +114,11 @@ impl Pair {
         }
     }
 
-    fn fly(&mut self, to: Role, way: Remote, datagram: &[u8], is_in_run: bool) {
+    fn fly(&mut self, to: Role, sent: Transmit, datagram: &[u8], is_in_run: bool) {
+        let (way, leaves) = (sent.to, sent.at.unwrap_or(self.now));
         if is_in_run {
-            self.departures.push((self.now, to, datagram.len()));
+            self.departures.push((leaves, to, datagram.len()));
+            self.early.push(leaves.since(self.now));
         }
         let nth = self.sent[to as usize];
         self.sent[to as usize] += 1;
@@ -136,7 +141,7 @@ impl Pair {
         };
         let copies = 1 + u64::from(is_hostile && u64::from(rng.below(100)) < self.path.duplicates);
         for copy in 0..copies {
-            let at = self.now + DELAY + Duration::from_millis(copy * 7);
+            let at = leaves + DELAY + Duration::from_millis(copy * 7);
             self.flying.push((at, nth, to, from, datagram.to_vec()));
         }
     }
@@ -146,12 +151,12 @@ impl Pair {
         loop {
             let is_in_run = self.client.is_in_run(self.now);
             let Some(sent) = self.client.poll_transmit(self.now, &mut out) else { break };
-            self.fly(Role::Server, sent.to, &out.datagram, is_in_run);
+            self.fly(Role::Server, sent, &out.datagram, is_in_run);
         }
         loop {
             let is_in_run = self.server.is_in_run(self.now);
             let Some(sent) = self.server.poll_transmit(self.now, &mut out) else { break };
-            self.fly(Role::Client, sent.to, &out.datagram, is_in_run);
+            self.fly(Role::Client, sent, &out.datagram, is_in_run);
         }
         for timeout in [self.client.poll_timeout(), self.server.poll_timeout()] {
             assert!(timeout.is_none_or(|at| at > self.now), "{timeout:?} at {:?}", self.now);
@@ -290,6 +295,15 @@ fn departures_in_a_run_say_nothing_of_keys() {
         assert!(lengths.iter().all(|length| *length == 128), "SEEDS={seed}-{seed} {lengths:?}");
         assert!(lengths.len() > 100, "SEEDS={seed}-{seed} {}", lengths.len());
     }
+}
+
+/// How long it takes to make a datagram does not show: each is made before it leaves.
+#[test]
+fn datagrams_are_made_before_they_leave() {
+    let (_, pair) =
+        play(Path { roams: false, ..path(6) }, Typed::TwiceAsMany, Duration::from_secs(8));
+    assert!(pair.early.len() > 200, "{}", pair.early.len());
+    assert!(pair.early.iter().all(|early| *early == Duration::from_micros(500)));
 }
 
 /// Keys that pile up, for one who drops answers, or all of it, make no datagram longer.

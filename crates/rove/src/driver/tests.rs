@@ -43,7 +43,11 @@ impl Machine for Notebook {
         out.datagram.clear();
         out.datagram.resize(self.sends.pop()?, 7);
         let new_port = std::mem::take(&mut self.wants_port);
-        Some(Transmit { to: PEER.parse::<std::net::SocketAddr>().unwrap().into(), new_port })
+        Some(Transmit {
+            to: PEER.parse::<std::net::SocketAddr>().unwrap().into(),
+            new_port,
+            at: None,
+        })
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -6,7 +6,7 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rove_ssp::{Arrival, Outbox, Remote, Session, StreamId, Time};
+use rove_ssp::{Arrival, Outbox, Remote, Session, StreamId, Time, Transmit};
 use rove_streams::carried::{StreamPorts, address_of};
 
 use crate::net::carrier::{Carrier, Received};
@@ -43,6 +43,8 @@ pub(crate) struct Port<'a> {
     /// Whether UDP is used at all.
     udp: Udp,
     outbox: Outbox,
+    /// The outbox has a datagram that leaves later.
+    held: Option<Transmit>,
     buffer: Box<[u8; DATAGRAM_BYTES_MAX]>,
     /// Tells what the network did, to a user who asked for it.
     note: &'a dyn Fn(fmt::Arguments<'_>),
@@ -88,6 +90,7 @@ impl<'a> Port<'a> {
             changes,
             changed: false,
             due: None,
+            held: None,
             carrier,
             streams: Vec::new(),
             carried: Vec::new(),
@@ -170,53 +173,68 @@ impl<'a> Port<'a> {
         Some((carrier, received))
     }
 
+    /// Sends the datagram whose time has come, if there is one: before a turn does anything that takes time.
+    pub(crate) fn send_held(&mut self, now: Time, session: &mut dyn Session) {
+        if let Some(transmit) = self.held.take_if(|held| held.at.is_none_or(|at| at <= now)) {
+            self.send(now, transmit, session);
+        }
+    }
+
     /// Sends all that the session has to send now.
     pub(crate) fn send_all(&mut self, now: Time, session: &mut dyn Session) {
-        while let Some(transmit) = session.poll_transmit(now, &mut self.outbox) {
-            if let Remote::Stream(to) = transmit.to {
-                // What has no room is lost, as by UDP: it is said again.
-                if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id() == to) {
-                    stream.send(FrameKind::Session, &self.outbox.datagram);
-                }
-                continue;
-            }
-            if self.udp == Udp::Unused {
-                continue;
-            }
-            if transmit.new_port {
-                match self.carrier.rebind(now) {
-                    Ok(()) => {
-                        (self.note)(format_args!("nothing heard: trying another port of ours"))
-                    }
-                    // The old port may yet work.
-                    Err(error) => (self.note)(format_args!("cannot open another port: {error}")),
-                }
-            }
-            match self.carrier.send(now, &transmit, &self.outbox.datagram) {
-                Sent::Gone => {}
-                Sent::TooBig => {
-                    (self.note)(format_args!("smaller datagrams from now on"));
-                    session.datagram_too_big();
-                }
-                // UDP was only tried. That it is not to be had is told of as if it did not answer.
-                Sent::Failed(_) if session.peer().is_some_and(Remote::is_stream) => {}
-                // As if lost on the way: a route may come back, and the peer may come from elsewhere.
-                Sent::Failed(error) => {
-                    (self.note)(format_args!("cannot send: {error}"));
-                    session.send_failed(now, &why(&error));
-                }
-            }
+        self.send_held(now, session);
+        while self.held.is_none()
+            && let Some(transmit) = session.poll_transmit(now, &mut self.outbox)
+        {
+            self.held = Some(transmit);
+            self.send_held(now, session);
         }
         wipe_stack();
-        if self.outbox.rest(now) {
+        if self.held.is_none() && self.outbox.rest(now) {
             give_back_freed_memory();
         }
     }
 
-    /// Sets when [`wait`](Self::wait) is over if nothing happens before; `None`: not until something does.
+    /// Sends what is in the outbox.
+    fn send(&mut self, now: Time, transmit: Transmit, session: &mut dyn Session) {
+        if let Remote::Stream(to) = transmit.to {
+            // What has no room is lost, as by UDP: it is said again.
+            if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id() == to) {
+                stream.send(FrameKind::Session, &self.outbox.datagram);
+            }
+            return;
+        }
+        if self.udp == Udp::Unused {
+            return;
+        }
+        if transmit.new_port {
+            match self.carrier.rebind(now) {
+                Ok(()) => (self.note)(format_args!("nothing heard: trying another port of ours")),
+                // The old port may yet work.
+                Err(error) => (self.note)(format_args!("cannot open another port: {error}")),
+            }
+        }
+        match self.carrier.send(now, &transmit, &self.outbox.datagram) {
+            Sent::Gone => {}
+            Sent::TooBig => {
+                (self.note)(format_args!("smaller datagrams from now on"));
+                session.datagram_too_big();
+            }
+            // UDP was only tried. That it is not to be had is told of as if it did not answer.
+            Sent::Failed(_) if session.peer().is_some_and(Remote::is_stream) => {}
+            // As if lost on the way: a route may come back, and the peer may come from elsewhere.
+            Sent::Failed(error) => {
+                (self.note)(format_args!("cannot send: {error}"));
+                session.send_failed(now, &why(&error));
+            }
+        }
+    }
+
+    /// Sets when [`wait`](Self::wait) is over if nothing happens before; `None`: not until something does. Nothing is sent
+    /// before a datagram that is held.
     pub(crate) fn sleep_until(&mut self, at: Option<Time>) -> io::Result<()> {
-        self.due = at;
-        self.alarm.set(at)
+        self.due = self.held.as_ref().map_or(at, |held| held.at);
+        self.alarm.set(self.due)
     }
 
     /// Waits until it is time, the network changes, a datagram comes, or `other` is ready.

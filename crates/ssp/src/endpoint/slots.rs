@@ -91,13 +91,16 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// What leaves while a run is on.
     pub(super) fn poll_run(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
         self.sender.set_run(true);
+        let mut at;
         let due = loop {
             let Some(turn) = self.take_turn(now) else {
                 // The rest of what is too long for one datagram. What waits for its address to be proven begins with a
                 // slot's answer.
+                at = None;
                 break if self.has_rest() { self.go_on(now) } else { None };
             };
             self.runs.turn = Some(turn);
+            at = Some(turn.at);
             let due = self.go_on(now);
             let due = due.or_else(|| self.begin_slot(now, &mut out.deflater));
             // Where one may not be sent, another that is due is left out as well.
@@ -105,7 +108,9 @@ impl<L: State, R: State> Endpoint<L, R> {
                 break due;
             }
         };
-        let sent = due.map(|(transfer, part)| self.emit(now, transfer, part, out));
+        let sent = due.map(|(transfer, part)| {
+            self.emit(now, transfer, part, out).map(|sent| Transmit { at, ..sent })
+        });
         self.runs.turn = None;
         self.sender.set_run(self.is_in_run(now));
         match sent {
@@ -121,11 +126,11 @@ impl<L: State, R: State> Endpoint<L, R> {
         let awaits = self.path.awaits_since();
         let Some(grid) = &mut self.runs.grid else {
             let answer = self.runs.answers.take(now)?;
-            return Some(Turn { slot: None, least: answer.bytes });
+            return Some(Turn { at: answer.at, slot: None, least: answer.bytes });
         };
         let least = STEPS[0];
-        let kind = grid.take(now, awaits)?;
-        Some(Turn { slot: Some(grid.item(kind, least)), least })
+        let (kind, at) = grid.take(now, awaits)?;
+        Some(Turn { at, slot: Some(grid.item(kind, least)), least })
     }
 
     fn begin_slot(&mut self, now: Time, deflater: &mut Deflater) -> Option<(Transfer, usize)> {
