@@ -17,7 +17,6 @@ use rove_session::predict::Settings as Guesses;
 use rove_session::{Client, Escape, Peer, SessionInfo};
 use rove_ssp::{MoshWire, NativeWire, Role, Session as _, SlotTiming, Time, Timing, Wire};
 use rove_term::{Dialect, Size};
-use rustix::process::Signal;
 
 use crate::bootstrap::CostProfile;
 use crate::client::screen::{Screen, window};
@@ -35,7 +34,7 @@ use crate::os::clock::Clock;
 use crate::os::locked::within;
 use crate::os::network_changes::NetworkChanges;
 use crate::os::sandbox::{Reach, confine, confine_all};
-use crate::os::signals::Signals;
+use crate::os::signals::{Signal, Signals};
 use crate::os::tty::Tty;
 use crate::ssh::{Reached, Secret};
 use crate::trace::Trace;

@@ -1,7 +1,8 @@
 //! Writes words as a shell reads them, for lines that the user may run.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+
+use crate::os::ffi::OsStrExt;
 
 /// A word of a hint has at most this many characters: it may come from a script.
 const WORD_CHARS_MAX: usize = 1000;

@@ -5,10 +5,11 @@
 //! cannot be read or written, nothing is remembered, and nothing else changes.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use crate::os::private;
 
 /// The most hosts to remember; the oldest are forgotten first.
 const HOSTS_MAX: usize = 1000;
@@ -109,11 +110,10 @@ impl Hosts {
         let mut lines = lines.to_vec();
         lines.drain(..lines.len().saturating_sub(HOSTS_MAX));
         let directory = self.file.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        private::create_directory(directory)?;
         // Whole or not at all, and of two at once the later one.
         let fresh = self.file.with_extension(std::process::id().to_string());
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        let mut file = private::create_file(&fresh)?;
         file.write_all((lines.join("\n") + "\n").as_bytes())?;
         fs::rename(&fresh, &self.file)
     }

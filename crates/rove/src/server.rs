@@ -18,6 +18,7 @@ mod headless;
 mod helper;
 mod input;
 pub(crate) mod line_poll;
+mod listeners;
 mod locale;
 mod login;
 pub(crate) mod options;

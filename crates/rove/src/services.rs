@@ -14,12 +14,12 @@ pub(crate) mod silence;
 pub(crate) mod status;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use rove_term::Size;
 
-use crate::os::tty::modes::Modes;
+use crate::os::ffi::{OsStrExt, OsStringExt};
+use crate::os::modes::Modes;
 use crate::services::forward::spec::{Bind, Endpoint, HOST_BYTES_MAX, Listen};
 
 /// Longest path in a request (PATH_MAX).

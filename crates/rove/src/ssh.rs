@@ -13,7 +13,6 @@ pub(crate) mod stream;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -188,7 +187,9 @@ impl Login {
     /// Becomes `ssh -G`; returns only on failure.
     pub fn print_config(&self) -> Failure {
         match self.config_command() {
-            Some(mut command) => self.not_started(&command.as_std_mut().exec()),
+            Some(mut command) => {
+                self.not_started(&os::process::become_program(command.as_std_mut()))
+            }
             None => Failure::new("only ssh has a configuration to print", ""),
         }
     }
@@ -563,7 +564,7 @@ fn program(words: &[OsString]) -> Command {
 
 /// Whether the program takes OpenSSH's options: it does if it is called ssh.
 pub(crate) fn is_openssh(words: &[OsString]) -> bool {
-    words.first().is_some_and(|word| Path::new(word).file_name() == Some(OsStr::new("ssh")))
+    words.first().is_some_and(|word| os::process::is_called(Path::new(word), "ssh"))
 }
 
 #[cfg(test)]

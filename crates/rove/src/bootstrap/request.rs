@@ -4,11 +4,11 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rove_ssp::{PublicKeyOctets, Timing};
 
 use crate::bootstrap::nonce::Nonce;
+use crate::os::ffi::{OsStrExt, OsStringExt};
 
 /// Directories to search besides the PATH of ssh's shell, which is not that of a login shell.
 pub(crate) const SEARCHED: &str = "$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin";

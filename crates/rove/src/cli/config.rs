@@ -6,14 +6,12 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use rove_session::Escape;
 use rove_session::client::Obscure;
 use rove_session::predict::Display;
-use rustix::process::geteuid;
 use thiserror::Error;
 
 use crate::bootstrap::Ports;
@@ -21,6 +19,7 @@ use crate::cli::environment::{parse_display, parse_obscure, variable_os};
 use crate::cli::values::WayWord;
 use crate::client::WaySetting;
 use crate::failure::Failure;
+use crate::os::{environment, private};
 use crate::printable::printable;
 
 /// The most octets of the file.
@@ -116,7 +115,7 @@ impl HostConfig {
 
     /// Where the user's file is, or would be.
     pub(super) fn place() -> Option<PathBuf> {
-        place(variable_os("XDG_CONFIG_HOME"), variable_os("HOME"))
+        place(variable_os(environment::CONFIG_HOME), variable_os(environment::HOME))
     }
 
     /// Takes a line's value, unless an earlier line has said it.
@@ -310,8 +309,7 @@ fn read_file(path: &Path) -> io::Result<Option<String>> {
     };
     let about = file.metadata()?;
     // It names a command to run, so that ssh's rule for its own file holds.
-    let is_own = [0, geteuid().as_raw()].contains(&about.uid());
-    if about.is_file() && (!is_own || about.mode() & 0o022 != 0) {
+    if about.is_file() && private::others_write(&about) {
         return Err(io::Error::other("it can be written by other users"));
     }
     let mut octets = Vec::new();

@@ -1,7 +1,6 @@
 //! The command line of `rove cp`.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use crate::copy::location::{BadLocation, Location};
 use crate::copy::order::{Links, Receive};
 use crate::failure::{Failure, fail};
 use crate::os::clock::Clock;
+use crate::os::ffi::OsStrExt;
 use crate::runtime::in_runtime;
 use crate::services::silence::COMMAND_KEPT;
 use crate::ssh::Login;

@@ -1,7 +1,6 @@
 //! Reads the environment; only `os` reads it besides.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use clap::ValueEnum;
 use rove_session::Escape;
@@ -11,7 +10,8 @@ use rove_term::{Dialect, Terminfo};
 
 use crate::cli::values::{ObscureWord, Predict};
 use crate::failure::Failure;
-use crate::os::{names, terminfo};
+use crate::os::ffi::OsStrExt;
+use crate::os::{environment, names, terminfo, tty};
 
 /// The locale variables that stock's wrapper passes on, in its order (mosh-protocol.md §1.1).
 const LOCALE_VARIABLES: [&str; 15] = [
@@ -74,7 +74,7 @@ pub(crate) fn escape(setting: Option<OsString>) -> Escape {
 /// The user's terminal: its entry in the database of terminals, or built-in knowledge by its name if it has
 /// none. The database is this machine's.
 pub(crate) fn terminal() -> Dialect {
-    let term = variable("TERM").unwrap_or_default();
+    let term = term();
     let colorterm = variable("COLORTERM").unwrap_or_default();
     let dialect = match entry(&term) {
         Some(entry) => Dialect::tty_described(&term, &colorterm, &entry),
@@ -83,9 +83,14 @@ pub(crate) fn terminal() -> Dialect {
     dialect.with_local_names(names::names())
 }
 
+/// The name of the user's terminal; empty if nothing names it.
+pub(super) fn term() -> String {
+    variable("TERM").unwrap_or_else(|| tty::TERM_UNNAMED.to_owned())
+}
+
 /// The database entry of the terminal of this name.
 pub(super) fn entry(term: &str) -> Option<Terminfo> {
-    let [own, home, list] = ["TERMINFO", "HOME", "TERMINFO_DIRS"].map(variable_os);
+    let [own, home, list] = ["TERMINFO", environment::HOME, "TERMINFO_DIRS"].map(variable_os);
     terminfo::find(term, &terminfo::places(own, home, list))
 }
 

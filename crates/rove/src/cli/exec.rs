@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::bootstrap::{Purpose, version_line};
 use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
-use crate::cli::environment::{escape_variable, variable};
+use crate::cli::environment::{escape_variable, term};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
@@ -26,6 +25,7 @@ use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::notice::{NOTICES_MAX, Notice, OnFailure};
 use crate::os::clock::Clock;
+use crate::os::ffi::OsStrExt;
 use crate::os::sandbox::{Reach, confine, confine_all};
 use crate::os::tty;
 use crate::printable::printable;
@@ -284,7 +284,7 @@ impl Wanted {
         }
         let (rows, cols) = tty::SIZE_UNKNOWN;
         let size = tty::window().unwrap_or(rove_term::Size::clamped(rows, cols));
-        let term = variable("TERM").filter(|term| Terminal::takes(term)).unwrap_or_default();
+        let term = Some(term()).filter(|term| Terminal::takes(term)).unwrap_or_default();
         Ok(Job::Run(Command {
             run: if self.is_subsystem { Run::Subsystem(self.line) } else { Run::Line(self.line) },
             input: if no_input { Input::Nothing } else { Input::Ours },

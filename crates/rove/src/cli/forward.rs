@@ -201,7 +201,9 @@ fn expanded(path: &str) -> Option<OsString> {
         return variable_os(name.trim_start_matches('{').trim_end_matches('}'));
     }
     match path.strip_prefix("~/") {
-        Some(rest) => Some(PathBuf::from(variable_os("HOME")?).join(rest).into()),
+        Some(rest) => {
+            Some(PathBuf::from(variable_os(crate::os::environment::HOME)?).join(rest).into())
+        }
         None => Some(path.into()),
     }
 }

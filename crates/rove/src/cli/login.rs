@@ -14,7 +14,7 @@ use crate::cli::values::split_words;
 use crate::cli::words::{ServerArgs, SshArgs};
 use crate::client::Ended;
 use crate::failure::Failure;
-use crate::os;
+use crate::os::{self, environment};
 use crate::quoted::quoted;
 use crate::seen_hosts::Hosts;
 use crate::ssh::{Login, Via};
@@ -78,7 +78,7 @@ pub(crate) fn login(
         is_ssh_alone: false,
         instead: None,
         meant: None,
-        hosts: Hosts::of_user(variable_os("XDG_STATE_HOME"), variable_os("HOME")),
+        hosts: Hosts::of_user(variable_os(environment::STATE_HOME), variable_os(environment::HOME)),
         report: Arc::default(),
         request: Request {
             nonce: Nonce::new(*random),

@@ -1,9 +1,10 @@
 //! The order of the user's words: ssh takes options before the host and after it, until the command begins.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, Command, Id};
+
+use crate::os::ffi::{OsStrExt, OsStringExt};
 
 /// An option as the user wrote it.
 #[derive(Clone, Debug, Eq, PartialEq)]

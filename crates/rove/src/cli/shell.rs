@@ -16,8 +16,7 @@ use crate::bootstrap::{CostProfile, Goal, Server, program_line};
 use crate::cli::again::Again;
 use crate::cli::config::HostConfig;
 use crate::cli::environment::{
-    display_variable, editing_variable, either, entry, escape_variable, terminal, variable,
-    variable_os,
+    display_variable, editing_variable, either, entry, escape_variable, term, terminal, variable_os,
 };
 use crate::cli::exec;
 use crate::cli::forward::ForwardArgs;
@@ -259,7 +258,7 @@ pub(super) fn settings(
             format!("To run a command without a terminal: {}", again.exec(&exec::command(), "-T")),
         ));
     }
-    let term = variable("TERM").unwrap_or_default();
+    let term = term();
     match term.as_str() {
         "dumb" => return Err(cannot_move(again)),
         "" => trace.note(format_args!(

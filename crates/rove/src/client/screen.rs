@@ -11,7 +11,6 @@ use rove_session::{Client, SessionInfo};
 use rove_ssp::{Machine, Reject, Remote, Session, StreamId, Time};
 use rove_streams::clock;
 use rove_term::Size;
-use rustix::process::{Signal, kill_current_process_group};
 use zeroize::Zeroize;
 
 use crate::client::streams::StreamsHandle;
@@ -24,7 +23,7 @@ use crate::net::port::{Network, Port, Turn};
 use crate::net::stdio::Stdio;
 use crate::notice::{Notice, OnFailure};
 use crate::os::clock::Clock;
-use crate::os::signals::Signals;
+use crate::os::signals::{self, Signal, Signals};
 use crate::os::tty::{self, Tty};
 use crate::trace::Trace;
 
@@ -249,7 +248,7 @@ impl<'a> Screen<'a> {
     fn suspend(&mut self) -> io::Result<()> {
         self.hear_out();
         self.tty.give_back(&self.client.tty_close());
-        kill_current_process_group(Signal::TSTP)?;
+        signals::suspend()?;
         // Without a shell to stop for it never stopped, and no SIGCONT will come. If it did stop, one
         // comes yet and takes the terminal once more, which changes nothing.
         self.resume();
@@ -458,7 +457,10 @@ impl End for Screen<'_> {
             self.client.poll_paint(now, self.tty.frame());
         }
         match self.client.poll_event() {
-            Some(Event::Suspend) => self.suspend()?,
+            Some(Event::Suspend) if signals::CAN_SUSPEND => self.suspend()?,
+            Some(Event::Suspend) => {
+                self.client.warn(now, "programs are not suspended on this system");
+            }
             Some(Event::TerminalKnown) => self.tty.close_with(self.client.tty_abandon()),
             Some(Event::Exited(exit)) => self.exit = Some(exit),
             Some(_) => {}

@@ -1,7 +1,8 @@
 //! Parses a word of `rove cp`: a local path or `[user@]host:path`.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use crate::os::ffi::{OsStrExt, OsStringExt};
 
 /// The place that a word of the command line names.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -6,12 +6,10 @@ use std::task::{Context, Poll};
 
 use rove_ssp::{Arrival, Remote, StreamId, Time, Transmit};
 use rove_streams::carried::address_of;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use crate::net::routes::{Routes, Sent};
 use crate::net::udp::{self, Socket, is_quic, is_too_big};
-use crate::os;
+use crate::os::watched::Watched;
 
 /// What moves datagrams.
 #[derive(Debug)]
@@ -19,7 +17,7 @@ pub(crate) enum Carrier {
     /// To any of the server's addresses, from ports that change.
     Client(Routes),
     /// To and from the port that clients know, which QUIC may share.
-    Listener(AsyncFd<Socket>),
+    Listener(Watched<Socket>),
     /// Between two queues, for tests of the driver.
     #[cfg(test)]
     Memory(super::memory::Memory),
@@ -54,14 +52,14 @@ pub(crate) struct Heard {
 impl Carrier {
     /// The port at which a server is known. Needs a tokio runtime with I/O.
     pub(crate) fn listener(socket: Socket) -> io::Result<Carrier> {
-        Ok(Carrier::Listener(os::watch(socket, Interest::READABLE)?))
+        Ok(Carrier::Listener(Watched::new(socket)?))
     }
 
     /// Ready while there may be something to take.
     pub(crate) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Carrier::Client(routes) => routes.poll_readable(cx),
-            Carrier::Listener(socket) => socket.poll_read_ready(cx).map(|ready| ready.map(drop)),
+            Carrier::Listener(socket) => socket.poll_readable(cx),
             #[cfg(test)]
             Carrier::Memory(memory) => memory.poll_readable(),
         }

@@ -10,12 +10,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rove_ssp::{Arrival, Time};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use crate::net::choice::AddressChoice;
 use crate::net::udp::{self, Socket, Source, is_too_big};
-use crate::os;
+use crate::os::watched::Watched;
 use crate::ssh::Candidates;
 
 /// Sockets listened on at once; the oldest goes first (mosh-protocol.md §2.4).
@@ -59,7 +57,7 @@ pub(crate) struct Routes {
 
 #[derive(Debug)]
 struct Opened {
-    socket: AsyncFd<Socket>,
+    socket: Watched<Socket>,
     at: Time,
 }
 
@@ -92,7 +90,7 @@ impl Routes {
         if self.datagrams == Datagrams::Whole {
             socket.keep_whole();
         }
-        let socket = os::watch(socket, Interest::READABLE)?;
+        let socket = Watched::new(socket)?;
         if self.sockets.len() == SOCKETS_MAX {
             self.sockets.pop_front();
         }
@@ -188,8 +186,8 @@ impl Routes {
     /// Ready while any of the sockets may have something.
     pub(crate) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         for Opened { socket, .. } in &self.sockets {
-            if let Poll::Ready(ready) = socket.poll_read_ready(cx) {
-                return Poll::Ready(ready.map(drop));
+            if let Poll::Ready(ready) = socket.poll_readable(cx) {
+                return Poll::Ready(ready);
             }
         }
         Poll::Pending

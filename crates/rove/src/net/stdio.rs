@@ -2,17 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll};
 
 use rove_ssp::StreamId;
 use rove_streams::carried::StreamPort;
-use rustix::fs::OFlags;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use crate::net::frames::{FrameKind, FrameQueue, FrameReader};
-use crate::os;
+use crate::os::pipe::{self, PipeReader, PipeWriter};
 
 /// QUIC's datagrams written in one turn. More wait for the next, which comes at once.
 const QUIC_A_TURN: usize = 64;
@@ -20,8 +16,8 @@ const QUIC_A_TURN: usize = 64;
 /// One end of a stream.
 pub(crate) struct Stdio {
     id: StreamId,
-    input: AsyncFd<OwnedFd>,
-    output: AsyncFd<OwnedFd>,
+    input: PipeReader,
+    output: PipeWriter,
     reader: FrameReader,
     queue: FrameQueue,
     /// Where QUIC's datagrams for it wait.
@@ -45,18 +41,14 @@ impl Stdio {
     /// Frames from `input` and to `output`; `first` came from there already. Needs a tokio runtime with I/O.
     pub(crate) fn new(
         id: StreamId,
-        input: OwnedFd,
-        output: OwnedFd,
+        input: pipe::File,
+        output: pipe::File,
         first: &[u8],
     ) -> io::Result<Stdio> {
-        for file in [&input, &output] {
-            let status = rustix::fs::fcntl_getfl(file)?;
-            rustix::fs::fcntl_setfl(file, status | OFlags::NONBLOCK)?;
-        }
         Ok(Stdio {
             id,
-            input: os::watch(input, Interest::READABLE)?,
-            output: os::watch(output, Interest::WRITABLE)?,
+            input: PipeReader::new(input)?,
+            output: PipeWriter::new(output)?,
             reader: FrameReader::new(first),
             queue: FrameQueue::default(),
             quic: None,
@@ -98,13 +90,13 @@ impl Stdio {
         if self.ended || self.reader.has_frame() {
             return Poll::Ready(Ok(()));
         }
-        self.input.poll_read_ready(cx).map(|ready| ready.map(drop))
+        self.input.poll_readable(cx)
     }
 
     /// Ready when nothing waits to be written. Once there is room for more it is asked again.
     fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.is_deaf && !self.queue.is_empty() {
-            match self.output.poll_write_ready(cx) {
+            match self.output.poll_writable(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(_)) => self.is_deaf = true,
                 Poll::Ready(Ok(_)) => self.flush(),
@@ -117,10 +109,7 @@ impl Stdio {
     pub(crate) fn try_recv(&mut self) -> Option<Carried<'_>> {
         while !self.ended && !self.reader.has_frame() {
             let room = self.reader.room();
-            let read = self.input.try_io(Interest::READABLE, |input| {
-                rustix::io::read(input.as_fd(), room).map_err(io::Error::from)
-            });
-            match read {
+            match self.input.try_read(room) {
                 Ok(count @ 1..) => self.reader.filled(count),
                 Err(error) if is_for_later(&error) => return None,
                 Ok(0) | Err(_) => self.ended = true,
@@ -150,10 +139,7 @@ impl Stdio {
             if octets.is_empty() {
                 return;
             }
-            let wrote = self.output.try_io(Interest::WRITABLE, |output| {
-                rustix::io::write(output.as_fd(), octets).map_err(io::Error::from)
-            });
-            match wrote {
+            match self.output.try_write(octets) {
                 Ok(count) => self.queue.wrote(count),
                 Err(error) if is_for_later(&error) => return,
                 Err(_) => self.is_deaf = true,
@@ -180,7 +166,7 @@ mod tests {
     use super::*;
 
     fn end(number: u32, socket: UnixStream) -> Stdio {
-        let input = OwnedFd::from(socket);
+        let input = std::os::fd::OwnedFd::from(socket);
         let output = input.try_clone().unwrap();
         Stdio::new(StreamId::new(number), input, output, b"").unwrap()
     }

@@ -8,7 +8,6 @@ use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rove_ssp::{Arrival, Remote};
@@ -17,10 +16,9 @@ use rove_streams::network::RouteMtu;
 use rove_streams::server::{Batch, QuicInbox};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Type};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use crate::os::udp::{Large, route_mtu, set_large};
+use crate::os::watched::Watched;
 
 /// The longest datagram taken; longer ones are dropped (the mosh wire has the same limit, §2.1).
 pub const DATAGRAM_BYTES_MAX: usize = 2048;
@@ -248,15 +246,9 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl AsRawFd for Socket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+impl AsRef<UdpSocket> for Socket {
+    fn as_ref(&self) -> &UdpSocket {
+        &self.socket
     }
 }
 
@@ -269,12 +261,11 @@ impl fmt::Debug for Socket {
 /// Takes one datagram from a socket; `None` when none waits. Octets left over from a read keep the socket
 /// readable for the next call.
 pub(crate) fn try_recv(
-    socket: &AsyncFd<Socket>,
+    socket: &Watched<Socket>,
     buffer: &mut [u8],
 ) -> io::Result<Option<(usize, Arrival)>> {
-    let taken = socket.try_io(Interest::READABLE, |socket| {
-        socket.try_recv(buffer)?.ok_or(io::ErrorKind::WouldBlock.into())
-    });
+    let taken =
+        socket.try_read(|socket| socket.try_recv(buffer)?.ok_or(io::ErrorKind::WouldBlock.into()));
     match taken {
         Ok(taken) => Ok(Some(taken)),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -350,7 +341,8 @@ mod tests {
             if let Some((len, arrival)) = socket.try_recv(&mut buffer).unwrap() {
                 return (buffer[..len].to_vec(), arrival);
             }
-            let mut fds = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
+            let mut fds =
+                [rustix::event::PollFd::new(&socket.socket, rustix::event::PollFlags::IN)];
             let limit = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
             assert_eq!(rustix::event::poll(&mut fds, Some(&limit)), Ok(1), "nothing arrived");
         }

@@ -5,10 +5,9 @@
 
 use std::io;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rove_ssp::Time;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::os::system::clock::{Timer, since_boot};
 
@@ -44,7 +43,8 @@ pub(crate) fn uptime() -> Duration {
 /// The seconds since 1970, for the dates of files. They may step, so no timer uses them.
 #[expect(clippy::disallowed_methods, reason = "clocks are read here for the whole project")]
 pub(crate) fn wall_seconds() -> i64 {
-    clock_gettime(ClockId::Realtime).tv_sec
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs().try_into().unwrap_or(i64::MAX)
 }
 
 /// A timer on the same clock.

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use rove_term::LocalNames;
 
-const HOSTS: &str = "/etc/hosts";
+use crate::os::family::machine::{host_name, hosts_file};
+
 /// The most octets of it to read: blocklists of advertisers' hosts are longer, and are cut off there.
 const HOSTS_BYTES_MAX: u64 = 64 << 10;
 
@@ -15,12 +16,11 @@ const HOSTS_BYTES_MAX: u64 = 64 << 10;
 pub(crate) fn names() -> &'static LocalNames {
     static NAMES: OnceLock<LocalNames> = OnceLock::new();
     NAMES.get_or_init(|| {
-        let system = rustix::system::uname();
         let mut hosts = Vec::new();
-        if let Ok(file) = File::open(HOSTS) {
+        if let Ok(file) = File::open(hosts_file()) {
             // As far as it can be read.
             let _ = file.take(HOSTS_BYTES_MAX).read_to_end(&mut hosts);
         }
-        LocalNames::new(&system.nodename().to_string_lossy(), &String::from_utf8_lossy(&hosts))
+        LocalNames::new(&host_name(), &String::from_utf8_lossy(&hosts))
     })
 }

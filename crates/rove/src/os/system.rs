@@ -1,4 +1,5 @@
-//! The system that this program is built for: the one place that chooses.
+//! The system that this program is built for: what each system has in its own way. With `os/family`, which has what all
+//! of a family have, the one place that chooses.
 
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
 pub use super::bsd::sandbox;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use crate::notice::Notice;
+use crate::os::local_socket;
 use crate::services::forward::agent;
 use crate::services::{Call, Id};
 
@@ -97,7 +97,7 @@ pub(crate) async fn ask_agent(path: PathBuf, channel: Channel, news: mpsc::Sende
             if question == agent::Question::Sign {
                 let _ = news.try_send(Notice::Note("a program on the host uses your agent".into()));
             }
-            let mut agent = UnixStream::connect(&path).await?;
+            let mut agent = local_socket::connect(&path).await?;
             agent::write(&mut agent, &message).await?;
             agent::read(&mut agent).await
         };

@@ -2,7 +2,6 @@
 //! octet, and its end as the status.
 
 pub(crate) mod frame;
-pub(crate) mod stdio;
 
 use std::future::pending;
 use std::io::{self, IsTerminal};
@@ -14,13 +13,13 @@ use rove_session::Escape;
 use rove_session::escape::{Action, Commands, Filter};
 use rove_streams::clock;
 use rove_streams::{Channel, Reader, Streams, Writer};
-use rustix::process::{Signal, kill_current_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
-use crate::os::signals::{HANDED_ON, Signals};
+use crate::os::signals::{HANDED_ON, Signal, Signals, suspend};
+use crate::os::stdio;
 use crate::os::tty::{self, Raw};
 use crate::printable::printable;
 use crate::services::calls::Callbacks;
@@ -62,11 +61,7 @@ pub(crate) struct Ends<I, O, E> {
 
 /// The standard streams of this program.
 pub(crate) fn ends() -> Ends<stdio::Input, stdio::Output, stdio::Output> {
-    Ends {
-        input: stdio::Input::of(rustix::stdio::stdin()),
-        output: stdio::Output::of(rustix::stdio::stdout()),
-        errors: stdio::Output::of(rustix::stdio::stderr()),
-    }
+    Ends { input: stdio::input(), output: stdio::output(), errors: stdio::errors() }
 }
 
 /// How a command ended.
@@ -260,7 +255,7 @@ async fn type_in(
                 Action::SendBoth(key) | Action::Detach(key) => typed.extend([key, octet]),
                 Action::Suspend => {
                     raw.give_back();
-                    kill_current_process_group(Signal::TSTP).map_err(io::Error::from)?;
+                    suspend()?;
                     raw.take_again()?;
                     tell_window(tell);
                 }

@@ -1,21 +1,17 @@
 //! What ssh says on its standard error while it is a session's second way: a terminal of its own, since ssh asks for the
 //! touch of a key only where it writes to one. It is passed on to the user until the session takes the screen.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::Stdio;
+use std::future::poll_fn;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rove_streams::clock;
-use rustix::termios::isatty;
-use tokio::io::Interest;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use crate::os;
+use crate::os::pipe::{self, PipeReader};
 
 /// Octets read at a time.
 const PIECE_BYTES: usize = 4096;
@@ -24,7 +20,7 @@ const PIECE_BYTES: usize = 4096;
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(200);
 
 /// ssh's standard error, before ssh runs.
-pub(super) struct Said(OwnedFd);
+pub(super) struct Said(pipe::File);
 
 /// The same while it is passed on. Dropping it drops what else ssh says.
 #[derive(Debug)]
@@ -37,12 +33,12 @@ impl Said {
     /// Has the command write to a terminal of ours; `None` where the user has none, or none is to be had: then it
     /// writes to where we do.
     pub(super) fn behind_terminal(command: &mut Command) -> Option<Said> {
-        if !isatty(io::stderr()) {
+        if !io::stderr().is_terminal() {
             return None;
         }
-        let (master, slave) = os::pty::plain().ok()?;
-        command.stderr(Stdio::from(slave));
-        Some(Said(master))
+        let (reads, writes) = pipe::for_errors().ok()?;
+        command.stderr(writes);
+        Some(Said(reads))
     }
 
     /// Passes on what ssh says from now on.
@@ -63,20 +59,19 @@ impl Shown {
     }
 }
 
-async fn pass(master: OwnedFd, shows: &AtomicBool) -> io::Result<()> {
-    let master = os::watch(File::from(master), Interest::READABLE)?;
+async fn pass(from: pipe::File, shows: &AtomicBool) -> io::Result<()> {
+    let mut from = PipeReader::new(from)?;
     let mut piece = [0; PIECE_BYTES];
     loop {
-        let mut ready = master.readable().await?;
-        let read = ready
-            .try_io(|master| rustix::io::read(master.as_fd(), &mut piece).map_err(io::Error::from));
-        match read {
+        poll_fn(|cx| from.poll_readable(cx)).await?;
+        match from.try_read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // The last that had it open is gone, which is told by an error.
-            Ok(Ok(0) | Err(_)) => return Ok(()),
-            Ok(Ok(count)) if shows.load(Ordering::Relaxed) => {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(count) if shows.load(Ordering::Relaxed) => {
                 io::stderr().write_all(&piece[..count])?;
             }
-            Ok(Ok(_)) | Err(_) => {}
+            Ok(_) => {}
         }
     }
 }

@@ -1,16 +1,16 @@
 //! An ssh that stays: its standard input and output are a way to the session beside UDP (`docs/wire.md` §11).
 
 use std::fmt;
-use std::os::fd::OwnedFd;
 
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
+use crate::os::pipe;
 use crate::ssh::said::Shown;
 
 /// ssh's files, and what came by them already.
 pub struct SshStream {
-    input: OwnedFd,
-    output: OwnedFd,
+    input: pipe::File,
+    output: pipe::File,
     first: Vec<u8>,
     machine: String,
     _said: Option<Shown>,
@@ -25,8 +25,8 @@ impl SshStream {
         (first, machine): (Vec<u8>, String),
         said: Option<Shown>,
     ) -> Option<SshStream> {
-        let input = input?.into_owned_fd().ok()?;
-        let output = output.into_owned_fd().ok()?;
+        let input = pipe::of_input(input?).ok()?;
+        let output = pipe::of_output(output).ok()?;
         // It ends once both files are closed here, unless it serves others as their ControlMaster.
         tokio::spawn(async move { child.wait().await });
         Some(SshStream { input, output, first, machine, _said: said })
@@ -38,7 +38,7 @@ impl SshStream {
     }
 
     /// Where it is read from and written to, and what was read already. What ssh says from now on is dropped.
-    pub(crate) fn into_files(self) -> (OwnedFd, OwnedFd, Vec<u8>) {
+    pub(crate) fn into_files(self) -> (pipe::File, pipe::File, Vec<u8>) {
         (self.output, self.input, self.first)
     }
 }

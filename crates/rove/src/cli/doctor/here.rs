@@ -11,7 +11,7 @@ use rove_term::Colors;
 use rove_term::probe::DeviceReports;
 
 use crate::cli::config::HostConfig;
-use crate::cli::environment::{terminal, variable, variable_os};
+use crate::cli::environment::{term, terminal, variable, variable_os};
 use crate::cli::values::split_words;
 use crate::doctor::{Check, Report};
 use crate::os::sandbox::{Reach, confine};
@@ -56,7 +56,7 @@ fn user_terminal() -> Check {
         return check(format!("standard {stream} is none, so it was asked nothing"))
             .but("A session needs one; rove exec works without");
     }
-    let term = variable("TERM").unwrap_or_default();
+    let term = term();
     if matches!(term.as_str(), "dumb" | "") {
         return check(format!("TERM={term} says that it cannot move its cursor"))
             .fails("If it can, say what it is: TERM=xterm-256color");

@@ -3,6 +3,8 @@
 
 use libc::c_void;
 
+pub(crate) use crate::os::unix::memory::map;
+
 /// The C library decides for itself.
 pub(crate) fn keep_freed_memory() {}
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-pub use crate::os::unix::reach::{Named, Ports, Reach};
+pub use crate::os::reach::{Named, Ports, Reach};
 
 /// The result of confining.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,8 @@
 
 use libc::c_void;
 
+pub(crate) use crate::os::unix::memory::map;
+
 /// Makes malloc keep up to 64 MiB of freed memory in each of its arenas (mallopt(3)), for a short-lived
 /// process; a copy of 1 GB takes 5 MB more. Bulk frees blocks all the time, and getting each from the system
 /// again, zeroed, takes an eighth of a copy's time. C libraries other than glibc decide for themselves.

@@ -26,7 +26,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, sock_filter,
 };
 
-pub use crate::os::unix::reach::{Named, Ports, Reach};
+pub use crate::os::reach::{Named, Ports, Reach};
 pub use landlock::Landlocked;
 use landlock::{Left, landlock};
 

@@ -5,8 +5,17 @@ use std::ffi::{CStr, OsString, c_char};
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::os::unix::locked;
+use crate::os::locked;
 use crate::os::unix::process::is_single_threaded;
+
+/// The variable that names the directory of configuration.
+pub(crate) const CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+
+/// The variable that names the directory of what programs remember.
+pub(crate) const STATE_HOME: &str = "XDG_STATE_HOME";
+
+/// The variable that names the user's own directory.
+pub(crate) const HOME: &str = "HOME";
 
 /// The environment of this process. Values need not be text.
 #[expect(clippy::disallowed_methods, reason = "the environment is read here for the whole crate")]

@@ -1,9 +1,11 @@
 //! Processes: the detaching fork, how a program is put on its own terminal, and what ours allows others.
 #![allow(unsafe_code)]
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -11,10 +13,10 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 
+use crate::os::locked;
 use crate::os::system;
 pub(crate) use crate::os::system::memory::{give_back_freed_memory, keep_freed_memory};
 pub(crate) use crate::os::system::process::{is_single_threaded, own_program};
-use crate::os::unix::locked;
 use crate::os::unix::stat::bits;
 
 /// The soft limit on core files before [`harden`], for the programs that we start.
@@ -54,6 +56,16 @@ pub(crate) fn umask() -> u32 {
         rustix::process::umask(was);
         bits(was)
     })
+}
+
+/// Becomes another program; returns only on failure.
+pub(crate) fn become_program(command: &mut Command) -> io::Error {
+    command.exec()
+}
+
+/// Whether a path is that of a program of this name.
+pub(crate) fn is_called(program: &Path, name: &str) -> bool {
+    program.file_name() == Some(OsStr::new(name))
 }
 
 /// The process that [`detach`] returned in.

@@ -14,10 +14,10 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, Winsize,
 };
 
+use crate::os::modes::Modes;
 use crate::os::system::terminal::{DISABLED, IUTF8, MASTER, open_slave};
 use crate::os::unix::process::{CoreLimit, lead_terminal_session};
 use crate::os::unix::signals::signal_foreground;
-use crate::os::unix::tty::modes::Modes;
 
 /// The master side of a terminal; the slave side too until its program has ended.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Pty {
     /// Sets it as its user's terminal is.
     pub(crate) fn set(&self, wanted: &Modes) -> io::Result<()> {
         let mut modes = rustix::termios::tcgetattr(&self.master)?;
-        wanted.apply(&mut modes);
+        crate::os::unix::tty::modes::apply(wanted, &mut modes);
         Ok(rustix::termios::tcsetattr(&self.master, OptionalActions::Now, &modes)?)
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::task::{Context, Poll};
 
-use rustix::process::Signal;
+pub(crate) use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
 
 /// Signals that this process watches.
@@ -69,6 +69,14 @@ pub(crate) fn ignore_hangup() {
     // SAFETY: `SIG_IGN` runs no code of ours.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
+
+/// Stops this process and those that its shell started with it, as the terminal's own key would.
+pub(crate) fn suspend() -> io::Result<()> {
+    Ok(rustix::process::kill_current_process_group(Signal::TSTP)?)
+}
+
+/// Whether programs can be stopped, and go on later.
+pub(crate) const CAN_SUSPEND: bool = true;
 
 /// Whether this process ignores this signal, as programs under `nohup` do.
 fn is_ignored(signal: Signal) -> bool {

@@ -23,14 +23,17 @@ use rustix::termios::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::os::modes::Modes;
 use crate::os::system::terminal;
 use crate::os::unix::crash::{SHARED_WRITE_BYTES_MAX, give_back_on_crash, nothing_to_give_back};
-use crate::os::unix::tty::modes::Modes;
 use crate::os::unix::watch::watch;
 
 /// The window of a terminal that does not know its size (0x0), as serial lines and some CI systems
 /// have it.
 pub(crate) const SIZE_UNKNOWN: (u16, u16) = (24, 80);
+
+/// What a terminal is that `TERM` does not name.
+pub(crate) const TERM_UNNAMED: &str = "";
 
 /// How long to wait for a terminal that takes nothing to take the closing sequences.
 const CLOSE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -357,7 +360,7 @@ pub(crate) fn window() -> Option<Size> {
 
 /// The modes of the terminal on standard input; none if it is no terminal.
 pub(crate) fn modes() -> Modes {
-    tcgetattr(io::stdin()).map(|modes| Modes::of(&modes)).unwrap_or_default()
+    tcgetattr(io::stdin()).map(|modes| modes::of(&modes)).unwrap_or_default()
 }
 
 impl Open {

@@ -6,8 +6,9 @@
 use std::io;
 
 use rove_term::Size;
-use rustix::process::Signal;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::os::signals::Signal;
 
 /// Longest contents of a frame.
 pub(crate) const CONTENTS_BYTES_MAX: usize = 64 << 10;

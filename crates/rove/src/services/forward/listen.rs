@@ -4,7 +4,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::task::Poll;
 use std::time::Duration;
@@ -13,9 +12,9 @@ use rove_streams::Channel;
 use rove_streams::clock;
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream};
 
-use crate::os::local_socket::{BACKLOG, bind_unix};
+use crate::os::local_socket::{self, BACKLOG, LocalListener, LocalStream};
 use crate::os::lookup;
 use crate::os::socket_file::SocketFile;
 use crate::services::forward::spec::{Bind, Endpoint, Listen};
@@ -48,7 +47,7 @@ impl Duplex for TcpStream {
     }
 }
 
-impl Duplex for UnixStream {
+impl Duplex for LocalStream {
     fn halves(self: Box<Self>) -> Halves {
         let (read, write) = self.into_split();
         Halves(Box::new(read), Box::new(write))
@@ -98,22 +97,23 @@ fn prepare(stream: &TcpStream) {
 
 /// Reaches a Unix socket.
 pub(crate) async fn connect_unix(path: &Path) -> io::Result<Box<dyn Duplex>> {
-    Ok(Box::new(UnixStream::connect(path).await?))
+    Ok(Box::new(local_socket::connect(path).await?))
 }
 
 /// Where connections come in, on one address or several.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    sockets: Vec<Incoming>,
-    port: u16,
+    pub(crate) sockets: Vec<Incoming>,
+    pub(crate) port: u16,
     /// A Unix socket goes when its listener does.
-    place: Option<SocketFile>,
+    pub(crate) place: Option<SocketFile>,
 }
 
+/// One of its sockets.
 #[derive(Debug)]
-enum Incoming {
+pub(crate) enum Incoming {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    Unix(LocalListener),
 }
 
 impl Listener {
@@ -125,9 +125,7 @@ impl Listener {
     pub(crate) async fn bind(listen: &Listen) -> io::Result<Listener> {
         match listen {
             Listen::Unix(path) => {
-                let listener = bind_unix(path)?;
-                let place = SocketFile::of(path)?;
-                let listener = UnixListener::from_std(listener)?;
+                let (listener, place) = local_socket::listen(path)?;
                 let sockets = vec![Incoming::Unix(listener)];
                 Ok(Listener { sockets, port: 0, place: Some(place) })
             }
@@ -163,49 +161,13 @@ impl Listener {
         if sockets.is_empty() { Err(absent) } else { Ok(Listener { sockets, port, place: None }) }
     }
 
-    /// Goes on with the sockets of a listener of the same that was [left](Listener::leave).
-    ///
-    /// # Errors
-    /// The system's; there is no socket, or one that is not of this place.
-    pub(crate) fn of(listen: &Listen, sockets: Vec<OwnedFd>) -> io::Result<Listener> {
-        let sockets = sockets.into_iter().map(|socket| Incoming::of(listen, socket));
-        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
-        if sockets.is_empty() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        Ok(match listen {
-            Listen::Unix(path) => Listener { sockets, port: 0, place: Some(SocketFile::of(path)?) },
-            Listen::Tcp { port, .. } => Listener { sockets, port: *port, place: None },
-        })
-    }
-
-    /// The sockets, for somebody else to go on with; none if they cannot be reached any more, since another
-    /// file has taken a Unix socket's place.
-    pub(crate) fn sockets(&self) -> Vec<BorrowedFd<'_>> {
-        if self.place.as_ref().is_some_and(|place| !place.is_there()) {
-            return Vec::new();
-        }
-        let sockets = self.sockets.iter().map(|socket| match socket {
-            Incoming::Tcp(listener) => listener.as_fd(),
-            Incoming::Unix(listener) => listener.as_fd(),
-        });
-        sockets.collect()
-    }
-
-    /// Leaves the sockets to somebody else who has them, and a Unix socket its file.
-    pub(crate) fn leave(self) {
-        if let Some(place) = self.place {
-            place.leave();
-        }
-    }
-
-    /// The same, watched by the runtime that this is called in.
+    /// The same listener, watched by the runtime that this is called in.
     pub(crate) fn moved_here(self) -> io::Result<Listener> {
         let Listener { sockets, port, place } = self;
         let moved = |socket| {
             Ok(match socket {
                 Incoming::Tcp(it) => Incoming::Tcp(TcpListener::from_std(it.into_std()?)?),
-                Incoming::Unix(it) => Incoming::Unix(UnixListener::from_std(it.into_std()?)?),
+                Incoming::Unix(it) => Incoming::Unix(local_socket::moved_here(it)?),
             })
         };
         let sockets = sockets.into_iter().map(moved).collect::<io::Result<_>>()?;
@@ -240,9 +202,9 @@ impl Listener {
                         }
                     }
                     Incoming::Unix(listener) => {
-                        if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                        if let Poll::Ready(accepted) = local_socket::poll_accept(listener, cx) {
                             return Poll::Ready(
-                                accepted.map(|(stream, _)| Box::new(stream) as Box<dyn Duplex>),
+                                accepted.map(|stream| Box::new(stream) as Box<dyn Duplex>),
                             );
                         }
                     }
@@ -251,27 +213,6 @@ impl Listener {
             Poll::Pending
         })
         .await
-    }
-}
-
-impl Incoming {
-    /// A socket that somebody else says listens there.
-    fn of(listen: &Listen, socket: OwnedFd) -> io::Result<Incoming> {
-        let incoming = match listen {
-            Listen::Tcp { port, .. } => {
-                let listener = std::net::TcpListener::from(socket);
-                let is_there = listener.local_addr()?.port() == *port;
-                listener.set_nonblocking(true)?;
-                is_there.then_some(Incoming::Tcp(TcpListener::from_std(listener)?))
-            }
-            Listen::Unix(path) => {
-                let listener = std::os::unix::net::UnixListener::from(socket);
-                let is_there = listener.local_addr()?.as_pathname() == Some(path);
-                listener.set_nonblocking(true)?;
-                is_there.then_some(Incoming::Unix(UnixListener::from_std(listener)?))
-            }
-        };
-        incoming.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 }
 
@@ -287,7 +228,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         // IPv4 has a socket of its own.
         socket.set_only_v6(true)?;
     }
-    socket.set_reuse_address(true)?;
+    local_socket::take_port(&socket)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
@@ -298,6 +239,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use crate::os::local_socket::bind_unix;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;

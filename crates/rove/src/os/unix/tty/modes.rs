@@ -1,15 +1,10 @@
 //! The modes of a user's terminal, for a command's terminal on the host: which keys erase and interrupt, and
-//! how input and output are processed. They have the numbers of RFC 4254 §8, as with ssh, since systems
-//! differ in their own.
+//! how input and output are processed.
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
 
+use crate::os::modes::Modes;
 use crate::os::system::terminal::{DISABLED, IUTF8};
-
-/// A terminal's modes: pairs of a mode's number and its value, at most [`Modes::COUNT_MAX`] of them. Unknown
-/// modes change nothing.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Modes(Vec<(u8, u8)>);
 
 /// The meaning of a number here.
 enum Mode {
@@ -70,51 +65,36 @@ const MODES: [(u8, Mode); 43] = [
     (75, Mode::Output(OutputModes::ONLRET)),
 ];
 
-impl Modes {
-    /// More pairs are not sent; each number has one octet.
-    pub const COUNT_MAX: usize = 255;
+/// The modes of a terminal.
+pub(crate) fn of(terminal: &Termios) -> Modes {
+    let pairs = MODES.iter().map(|(number, mode)| {
+        let value = match *mode {
+            Mode::Key(key) => match terminal.special_codes[key] {
+                DISABLED => OFF,
+                octet => octet,
+            },
+            Mode::Input(bit) => terminal.input_modes.contains(bit).into(),
+            Mode::Local(bit) => terminal.local_modes.contains(bit).into(),
+            Mode::Output(bit) => terminal.output_modes.contains(bit).into(),
+        };
+        (*number, value)
+    });
+    Modes::from_pairs(pairs)
+}
 
-    /// The modes of a terminal.
-    pub fn of(terminal: &Termios) -> Modes {
-        let pairs = MODES.iter().map(|(number, mode)| {
-            let value = match *mode {
-                Mode::Key(key) => match terminal.special_codes[key] {
-                    DISABLED => OFF,
-                    octet => octet,
-                },
-                Mode::Input(bit) => terminal.input_modes.contains(bit).into(),
-                Mode::Local(bit) => terminal.local_modes.contains(bit).into(),
-                Mode::Output(bit) => terminal.output_modes.contains(bit).into(),
-            };
-            (*number, value)
-        });
-        Modes(pairs.collect())
-    }
-
-    /// Sets a terminal to them. The last pair of a repeated number counts.
-    pub fn apply(&self, terminal: &mut Termios) {
-        for (number, value) in &self.0 {
-            let known = MODES.iter().find(|(known, _)| known == number);
-            match known.map(|(_, mode)| mode) {
-                Some(&Mode::Key(key)) => {
-                    terminal.special_codes[key] = if *value == OFF { DISABLED } else { *value };
-                }
-                Some(&Mode::Input(bit)) => terminal.input_modes.set(bit, *value != 0),
-                Some(&Mode::Local(bit)) => terminal.local_modes.set(bit, *value != 0),
-                Some(&Mode::Output(bit)) => terminal.output_modes.set(bit, *value != 0),
-                None => {}
+/// Sets a terminal to these modes. The last pair of a repeated number counts.
+pub(crate) fn apply(modes: &Modes, terminal: &mut Termios) {
+    for (number, value) in modes.pairs() {
+        let known = MODES.iter().find(|(known, _)| known == number);
+        match known.map(|(_, mode)| mode) {
+            Some(&Mode::Key(key)) => {
+                terminal.special_codes[key] = if *value == OFF { DISABLED } else { *value };
             }
+            Some(&Mode::Input(bit)) => terminal.input_modes.set(bit, *value != 0),
+            Some(&Mode::Local(bit)) => terminal.local_modes.set(bit, *value != 0),
+            Some(&Mode::Output(bit)) => terminal.output_modes.set(bit, *value != 0),
+            None => {}
         }
-    }
-
-    /// These pairs, cut to [`Modes::COUNT_MAX`].
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (u8, u8)>) -> Modes {
-        Modes(pairs.into_iter().take(Modes::COUNT_MAX).collect())
-    }
-
-    /// The pairs.
-    pub fn pairs(&self) -> &[(u8, u8)] {
-        &self.0
     }
 }
 
@@ -136,13 +116,13 @@ mod tests {
         other.local_modes.toggle(LocalModes::ECHO | LocalModes::ECHOCTL);
         other.output_modes.toggle(OutputModes::ONLCR);
         let mut set = plain;
-        Modes::of(&other).apply(&mut set);
-        assert_eq!(Modes::of(&set), Modes::of(&other));
+        apply(&of(&other), &mut set);
+        assert_eq!(of(&set), of(&other));
         assert_eq!(set.special_codes[SpecialCodeIndex::VINTR], 0);
         assert_eq!(set.input_modes, other.input_modes);
         assert_eq!(set.local_modes, other.local_modes);
         assert_eq!(set.output_modes, other.output_modes);
-        Modes::from_pairs([(3, 9), (0, 1), (255, 255), (3, 127)]).apply(&mut set);
+        apply(&Modes::from_pairs([(3, 9), (0, 1), (255, 255), (3, 127)]), &mut set);
         assert_eq!(set.special_codes[SpecialCodeIndex::VERASE], 127);
         assert_eq!(set.input_modes, other.input_modes);
     }

@@ -12,7 +12,23 @@ use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::services::pump::PUMP_BYTES;
+/// Octets moved at a time.
+const PUMP_BYTES: usize = 64 << 10;
+
+/// The standard streams of this program. Need a tokio runtime.
+pub(crate) fn input() -> Input {
+    Input::of(rustix::stdio::stdin())
+}
+
+/// See [`input`].
+pub(crate) fn output() -> Output {
+    Output::of(rustix::stdio::stdout())
+}
+
+/// See [`input`].
+pub(crate) fn errors() -> Output {
+    Output::of(rustix::stdio::stderr())
+}
 
 /// Standard input.
 #[derive(Debug)]

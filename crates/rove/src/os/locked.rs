@@ -6,6 +6,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -153,12 +154,7 @@ fn start() -> Option<*mut u8> {
 
 /// Maps the area and locks it.
 fn make() -> Option<*mut u8> {
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: a new mapping, which nothing else knows of.
-    let start = unsafe { libc::mmap(ptr::null_mut(), AREA_BYTES, access, kind, -1, 0) };
-    if start == libc::MAP_FAILED {
-        return None;
-    }
+    let start = memory::map(AREA_BYTES)?;
     memory::keep_from_cores(start, AREA_BYTES);
     lock(start);
     Some(start.cast())
@@ -166,7 +162,7 @@ fn make() -> Option<*mut u8> {
 
 /// Locks as much of the area as the limit allows, from its start, where the oldest blocks lie. Pages that
 /// are never used take no memory. Best effort: the limit on locked memory may be low.
-fn lock(start: *mut libc::c_void) {
+fn lock(start: *mut c_void) {
     let mut length = AREA_BYTES;
     while length >= ALIGN_MAX {
         if memory::lock(start, length) {

@@ -4,10 +4,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use rove_term::terminfo::{ENTRY_BYTES_MAX, Terminfo};
+
+use crate::os::ffi::{OsStrExt, OsStringExt};
 
 /// Where systems keep their database: Debian, most others, macOS' package managers, NixOS.
 const SYSTEM: [&str; 7] = [

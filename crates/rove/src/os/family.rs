@@ -1,0 +1,7 @@
+//! What the systems of a family have in common: the Unixes, and Windows.
+
+#[cfg(unix)]
+pub(crate) use super::unix::{
+    account, environment, ffi, handover, interfaces, local_socket, machine, network_changes, pipe,
+    private, process, pty, signals, socket_file, stat, stdio, tty, watched,
+};

@@ -1,0 +1,3 @@
+//! The octets of names and words.
+
+pub(crate) use std::os::unix::ffi::{OsStrExt, OsStringExt};
