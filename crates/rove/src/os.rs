@@ -21,6 +21,8 @@ mod system;
 pub(crate) mod terminfo;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::io;
 

@@ -13,3 +13,7 @@ pub use super::linux::sandbox;
 pub(crate) use super::linux::{
     clock, files, memory, netlink as changes, process, sockets, terminal, udp,
 };
+#[cfg(windows)]
+pub use super::windows::sandbox;
+#[cfg(windows)]
+pub(crate) use super::windows::{clock, memory, process, udp};

@@ -1,0 +1,28 @@
+//! Which machine this is.
+#![allow(unsafe_code)]
+
+use std::path::PathBuf;
+
+use windows_sys::Win32::System::SystemInformation::{
+    ComputerNameDnsHostname, GetComputerNameExW, GetSystemDirectoryW,
+};
+
+/// The name of this machine.
+pub(crate) fn host_name() -> String {
+    let mut name = [0; 256];
+    let mut length = name.len() as u32;
+    // SAFETY: the call writes at most as many units as it is told.
+    let done =
+        unsafe { GetComputerNameExW(ComputerNameDnsHostname, name.as_mut_ptr(), &mut length) };
+    let length = if done == 0 { 0 } else { length as usize };
+    String::from_utf16_lossy(&name[..length.min(name.len())])
+}
+
+/// Its file of hosts.
+pub(crate) fn hosts_file() -> PathBuf {
+    let mut name = [0; 260];
+    // SAFETY: the call writes at most as many units as it is told.
+    let length = unsafe { GetSystemDirectoryW(name.as_mut_ptr(), name.len() as u32) } as usize;
+    let directory = String::from_utf16_lossy(name.get(..length).unwrap_or_default());
+    PathBuf::from(directory).join(r"drivers\etc\hosts")
+}

@@ -1,0 +1,64 @@
+//! This process: what it lets others see, and chance.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use windows_sys::Win32::Security::Cryptography::{
+    BCRYPT_USE_SYSTEM_PREFERRED_RNG, BCryptGenRandom,
+};
+use windows_sys::Win32::System::ErrorReporting::{WER_FAULT_REPORTING_FLAG_NOHEAP, WerSetFlags};
+
+/// The limit on core files: there are none here.
+#[derive(Clone, Copy, Debug)]
+pub struct CoreLimit;
+
+/// Keeps this process's memory out of reports of a crash.
+pub fn harden() -> io::Result<CoreLimit> {
+    // SAFETY: the call takes a number.
+    match unsafe { WerSetFlags(WER_FAULT_REPORTING_FLAG_NOHEAP) } {
+        0.. => Ok(CoreLimit),
+        failed => Err(io::Error::from_raw_os_error(failed)),
+    }
+}
+
+/// Files get what their directory says.
+pub(crate) fn umask() -> u32 {
+    0
+}
+
+/// Nothing: the system's heap decides for itself.
+pub(crate) fn keep_freed_memory() {}
+
+/// Nothing: the system's heap decides for itself.
+pub(crate) fn give_back_freed_memory() {}
+
+/// A path to this program's file.
+pub(crate) fn own_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
+/// Runs another program in place of this one; returns only on failure.
+pub(crate) fn become_program(command: &mut Command) -> io::Error {
+    match command.status() {
+        Ok(status) => std::process::exit(status.code().unwrap_or(255)),
+        Err(error) => error,
+    }
+}
+
+/// Whether a path is that of a program of this name, with or without `.exe`, in any letters.
+pub(crate) fn is_called(program: &Path, name: &str) -> bool {
+    let is_program = program.extension().is_none_or(|it| it.eq_ignore_ascii_case("exe"));
+    is_program && program.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(name))
+}
+
+/// Fills these octets with chance.
+pub(crate) fn fill_random(octets: &mut [u8]) -> io::Result<()> {
+    let length = u32::try_from(octets.len()).map_err(io::Error::other)?;
+    let flags = BCRYPT_USE_SYSTEM_PREFERRED_RNG;
+    // SAFETY: the call fills this memory.
+    let status =
+        unsafe { BCryptGenRandom(std::ptr::null_mut(), octets.as_mut_ptr(), length, flags) };
+    if status < 0 { Err(io::Error::other(format!("status {status:#x}"))) } else { Ok(()) }
+}
