@@ -205,10 +205,12 @@ mod tests {
     use super::*;
 
     /// Datagrams by when they leave, in ms, and their lengths; and how many are of slots, or what is wrong.
+    type Case = (&'static [(u64, usize)], Result<u64, &'static str>);
+
     #[test]
     fn one_datagram_leaves_in_a_slot() {
         let slot = Duration::from_millis(55);
-        let cases: [(&[(u64, usize)], Result<u64, &str>); 11] = [
+        let cases: [Case; 11] = [
             (&[(0, 128), (55, 128), (110, 256)], Ok(3)),
             (&[(0, 128), (3, 128)], Err("two datagrams")),
             (&[(0, 256), (3, 256)], Err("two datagrams")),
