@@ -65,7 +65,7 @@ pub struct Settings {
     /// How many missed lines the terminal's history is to get at most.
     pub history: u64,
     /// The lines above the first screen that come are all that were asked for.
-    pub is_fill: bool,
+    pub wants_fewer: bool,
     /// Whether the terminal's history is erased when a program erases the one on the host.
     pub clear_history: bool,
     /// Whether the terminal's history gets what a program erases, if the terminal would save that itself.
@@ -219,8 +219,8 @@ fn machine(
     if settings.keep_cleared && has_history {
         client.save_erased();
     }
-    if settings.is_fill {
-        client.fill();
+    if settings.wants_fewer {
+        client.want_fewer();
     }
     client.predict(settings.guesses);
     if settings.detaches_on_close {

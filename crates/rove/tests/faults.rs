@@ -61,7 +61,7 @@ fn settings() -> Settings {
         obscure: None,
         obscure_slot: None,
         history: 10_000,
-        is_fill: false,
+        wants_fewer: false,
         clear_history: true,
         keep_cleared: true,
         guesses: Guesses::ROVE,

@@ -180,8 +180,8 @@ impl Client {
 
     /// Takes the lines above the first screen that the server tells for all that were asked for. A new client says how
     /// many lines of the session are missing before them.
-    pub fn fill(&mut self) {
-        self.painter.is_fill = true;
+    pub fn want_fewer(&mut self) {
+        self.painter.wants_fewer = true;
     }
 
     /// Takes rare branches by this seed, in builds for tests: see [`Endpoint::buggify`].

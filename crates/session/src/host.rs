@@ -353,10 +353,10 @@ impl Host {
 
     /// Tells the emulator of the terminal whose user typed last.
     fn describe_terminal(&mut self) {
-        if let Some(properties) = self.ttys.last().and_then(|tty| tty.properties) {
-            self.terminal.set_properties(properties);
-            self.reply();
-        }
+        // A client says nothing of a terminal that is like the default.
+        let properties = self.ttys.last().and_then(|tty| tty.properties);
+        self.terminal.set_properties(properties.unwrap_or_default());
+        self.reply();
     }
 
     fn reply(&mut self) {

@@ -111,6 +111,8 @@ pub struct Viewer {
     lines: LineTelling,
     /// When the program was found to have ended.
     ended: Option<Time>,
+    /// When its client was heard after it had been away.
+    back: Option<Time>,
     /// Until when the end of the session waits for lines.
     drains_until: Option<Time>,
     events: Events<Event>,
@@ -151,6 +153,7 @@ impl Viewer {
             held: None,
             lines,
             ended: None,
+            back: None,
             drains_until: None,
             events: Events::new(),
         }
@@ -214,7 +217,11 @@ impl Viewer {
         datagram: &mut [u8],
         host: &mut Host,
     ) -> Result<(), Reject> {
+        let was_away = !self.was_heard(now, AWAY_AFTER);
         let result = self.connection.handle_datagram(now, arrival, datagram);
+        if was_away && self.was_heard(now, AWAY_AFTER) {
+            self.back = Some(now);
+        }
         if self.connection.takes(Point::FrameRefused) {
             self.budget.sent(now, REFUSED_BYTES);
         }
@@ -330,7 +337,8 @@ impl Viewer {
         if has_ended && is_there && self.connection.is_open() {
             self.end(now, host);
         }
-        if self.connection.is_open() && self.lines.pause(now, self.connection.endpoint()) {
+        let is_paused = self.ended.is_none() && self.lines.pause(now, self.connection.endpoint());
+        if is_paused && self.connection.is_open() {
             let lines = &mut self.lines;
             self.connection.update(now, |view| lines.take_back(view));
         }
@@ -349,11 +357,12 @@ impl Viewer {
     fn end(&mut self, now: Time, host: &Host) {
         if self.ended.is_none() {
             self.ended = Some(now);
-            self.lines.forget_keys();
+            self.lines.end();
             self.show(now, host.last_picture(now), host);
         }
         let local = self.connection.endpoint().local();
-        self.drains_until = self.lines.drains_until(local, self.ended.unwrap_or(now));
+        let since = self.ended.max(self.back).unwrap_or(now);
+        self.drains_until = self.lines.drains_until(local, since);
         let is_gone = !self.was_heard(now, AWAY_AFTER);
         if is_gone || self.drains_until.is_none_or(|time| time <= now) {
             self.drains_until = None;

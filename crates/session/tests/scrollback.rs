@@ -159,6 +159,24 @@ fn the_end_of_a_program_waits_for_its_lines() {
     assert_eq!(pair.client.view().past().map(|past| past.depth() - past.told()), Some(0));
 }
 
+/// Also where nothing comes through around it.
+#[test]
+fn an_outage_at_the_end_of_a_program_loses_no_line() {
+    for (before, outage) in [(100, 3_000), (100, 8_000), (3_000, 3_000)] {
+        let mut pair = native_in(Link { delay: ms(50), ..GOOD }, TtyScreen::Main);
+        pair.run_ms(2_000).output(numbered(3_000).as_bytes()).run_ms(60);
+        pair.link = DEAD;
+        pair.run_ms(before);
+        pair.server.child_exited(pair.now, 3);
+        pair.run_ms(outage);
+        pair.link = GOOD;
+        pair.run_ms(30_000);
+        let exit = pair.client_exit().map(|exit| (exit.clean, exit.status));
+        assert_eq!(exit, Some((true, Some(3))), "{before} {outage}");
+        assert_has(&pair, 3_000);
+    }
+}
+
 /// Keys that come then hold up no line.
 #[test]
 fn the_end_of_a_program_waits_for_its_lines_while_somebody_types() {
@@ -229,11 +247,11 @@ fn nobody_waits_for_a_client_that_is_gone() {
 /// were asked for.
 #[test]
 fn lines_before_the_first_that_is_told() {
-    for is_fill in [false, true] {
+    for wants_fewer in [false, true] {
         let config = client::Config { history_lines: 300, ..config() };
         let mut pair = Pair::with(GOOD, config, server_config(Peer::Rove));
-        if is_fill {
-            pair.client.fill();
+        if wants_fewer {
+            pair.client.want_fewer();
         }
         pair.output(numbered(1_000).as_bytes()).run_ms(20_000);
         let numbers = numbers(&pair);
@@ -244,7 +262,7 @@ fn lines_before_the_first_that_is_told() {
         let marks = (0..history.len()).filter_map(|line| history.text(line));
         let marks = marks.filter(|line| line.starts_with("---")).collect::<Vec<_>>();
         let mark = format!("--- rove: {} lines are missing here ---", first - 1);
-        assert_eq!(marks, if is_fill { vec![] } else { vec![mark] }, "fill: {is_fill}");
+        assert_eq!(marks, if wants_fewer { vec![] } else { vec![mark] }, "{wants_fewer}");
     }
 }
 

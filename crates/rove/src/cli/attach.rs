@@ -101,7 +101,8 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let trace = Trace::new(clock, words.session.tell.verbosity());
     let (own, mut login) = words.login()?;
     let settings = settings(&words.session, &own, &again, &trace)?;
-    let settings = Settings { is_fill: words.fill.is_some(), ..settings };
+    let wants_fewer = words.fill.is_some_and(|fill| u64::from(fill) <= settings.history);
+    let settings = Settings { wants_fewer, ..settings };
     let target = words.target.as_ref().and_then(|target| target.session.clone());
     let terms = Terms {
         views: words.view,

@@ -118,7 +118,7 @@ fn settings() -> Result<Settings, MoshClientError> {
         obscure: None,
         obscure_slot: None,
         history: LINES_MAX,
-        is_fill: false,
+        wants_fewer: false,
         clear_history: true,
         keep_cleared: true,
         title_prefix: if set("MOSH_TITLE_NOPREFIX") { "" } else { "[mosh] " },

@@ -307,7 +307,7 @@ pub(super) fn settings(
         obscure: session.obscure.map(Obscure::from).or(own.obscure),
         obscure_slot: session.obscure_slot,
         history: session.history.map_or(LINES_MAX, u64::from),
-        is_fill: false,
+        wants_fewer: false,
         clear_history: own.clear_history != Some(false),
         keep_cleared: own.keep_cleared != Some(false),
         guesses: Guesses::ROVE.with_display(display).with_editing(editing),

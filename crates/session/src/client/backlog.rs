@@ -30,15 +30,15 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// What a server tells first. Lines of the session before that are missing, unless `is_fill` says that no others
+    /// What a server tells first. Lines of the session before that are missing, unless `wants_fewer` says that no others
     /// were asked for.
-    pub(crate) fn new(past: &Past, is_fill: bool) -> Self {
+    pub(crate) fn new(past: &Past, wants_fewer: bool) -> Self {
         let lines = past.news().cloned();
         let lines = lines.unwrap_or_else(|| History::starting_at(past.told()));
         let printed = lines.first();
         let erased = past.erased();
         let depth = past.depth();
-        let missing = if is_fill { 0 } else { printed.saturating_sub(erased) };
+        let missing = if wants_fewer { 0 } else { printed.saturating_sub(erased) };
         Self { lines, printed, first: printed, depth, erased, erases: false, missing }
     }
 

@@ -98,7 +98,7 @@ pub(crate) struct Painter {
     /// The terminal's history stays when a program erases the one on the host.
     keeps_history: bool,
     /// No more lines above the first screen were asked for than those that come: none are missing there.
-    pub(super) is_fill: bool,
+    pub(super) wants_fewer: bool,
     /// The user asked for their own shell.
     is_suspended: bool,
     /// The state that told of them last.
@@ -141,7 +141,7 @@ impl Painter {
             takes_all: false,
             backlog: None,
             keeps_history: false,
-            is_fill: false,
+            wants_fewer: false,
             is_suspended: false,
             told: None,
             more_at: None,
@@ -376,7 +376,7 @@ impl Painter {
         }
         match &mut self.backlog {
             Some(backlog) => backlog.take(past),
-            None => self.backlog = Some(Backlog::new(past, self.is_fill)),
+            None => self.backlog = Some(Backlog::new(past, self.wants_fewer)),
         }
     }
 

@@ -43,7 +43,9 @@ pub(crate) struct LineTelling {
     told: Option<Time>,
     /// The next line is not to be had before there is a new screen.
     is_stuck: bool,
-    /// The client does not answer.
+    /// Since when the client has not acknowledged what it was sent last.
+    unanswered: Option<Time>,
+    /// It does not answer at all.
     is_paused: bool,
 }
 
@@ -90,6 +92,7 @@ impl LineTelling {
             typed: None,
             told: None,
             is_stuck: false,
+            unanswered: None,
             is_paused: false,
         }
     }
@@ -109,15 +112,23 @@ impl LineTelling {
         self.typed = Some(now);
     }
 
-    /// The program has ended: keys have no answers that lines could delay.
-    pub(crate) fn forget_keys(&mut self) {
+    /// The program has ended: keys have no answers that lines could delay, and what is told last is to be whole.
+    pub(crate) fn end(&mut self) {
         self.typed = None;
+        self.is_paused = false;
     }
 
-    /// Tells no lines alone while the client does not answer. Returns whether those on their way are to be
-    /// [taken back](Self::take_back): each repetition of the state would have all of them.
+    /// Tells no lines while the client does not answer. Returns whether those on their way are to be
+    /// [taken back](Self::take_back): each repetition of the state would have all of them. Not to be called when the program
+    /// has ended: then the last state is to have what it can.
     pub(crate) fn pause(&mut self, now: Time, endpoint: &Endpoint<View, Input>) -> bool {
-        self.is_paused = is_silent(now, endpoint);
+        self.unanswered = match endpoint.acked() == endpoint.sent_num() {
+            true => None,
+            false => self.unanswered.or(Some(now)),
+        };
+        let heard = endpoint.last_heard().unwrap_or(Time::ZERO);
+        let wait = SILENCE.max(3 * endpoint.rtt().rto());
+        self.is_paused = self.unanswered.is_some_and(|since| now > since.max(heard) + wait);
         let past = endpoint.local().past();
         self.is_paused && past.is_some_and(|past| past.octets() > FRAME_OCTETS_MAX)
     }
@@ -172,6 +183,9 @@ impl LineTelling {
             past.shed();
         }
         past.give_up(frame.history, wanted);
+        if self.is_paused {
+            return;
+        }
         // What answers a key is to be short where it is likely to be sent more than once, or costs.
         let is_short = frame.is_path_poor || self.tariff == Tariff::Metered;
         let takes_none = frame.is_ahead || is_short && self.has_typed(now, TYPING);
@@ -219,10 +233,10 @@ impl LineTelling {
 
     /// Until when the end of the program waits for lines; `None` if all are told and few are on their way. The last state
     /// brings all that the client may not have, in one instruction, and of a long one some datagram is always lost where
-    /// many are.
-    pub(crate) fn drains_until(&self, view: &View, ended: Time) -> Option<Time> {
+    /// many are. `since`: the program has ended, and the client is there.
+    pub(crate) fn drains_until(&self, view: &View, since: Time) -> Option<Time> {
         view.past().filter(|past| past.is_behind() || past.octets() > FRAME_OCTETS_MAX)?;
-        Some(self.told.map_or(ended, |told| told.max(ended)) + DRAIN_WAIT)
+        Some(self.told.map_or(since, |told| told.max(since)) + DRAIN_WAIT)
     }
 
     /// Whether a key came within this time.
@@ -254,13 +268,6 @@ pub(crate) struct Frame<'a> {
 pub(crate) fn is_path_poor(now: Time, endpoint: &Endpoint<View, Input>) -> bool {
     let rtt = endpoint.rtt();
     is_lossy(endpoint) || endpoint.awaits_since().is_some_and(|since| now > since + rtt.rto())
-}
-
-/// Whether nothing at all has come from the client for some time although an answer is awaited.
-fn is_silent(now: Time, endpoint: &Endpoint<View, Input>) -> bool {
-    let heard = endpoint.last_heard().unwrap_or(Time::ZERO);
-    let wait = SILENCE.max(3 * endpoint.rtt().rto());
-    endpoint.awaits_since().is_some_and(|since| now > since.max(heard) + wait)
 }
 
 fn is_lossy(endpoint: &Endpoint<View, Input>) -> bool {
