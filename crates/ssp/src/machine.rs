@@ -169,7 +169,7 @@ pub struct Transmit {
     /// Open a fresh socket, hence a new source port, and send this and what follows from it
     /// (`mosh-protocol.md` §2.4). Older sockets go on receiving.
     pub new_port: bool,
-    /// When it leaves, if that is later than now. A driver asks for no other before: one that sends at once tells by how
-    /// long it took to make what is in it.
+    /// When it leaves, if that is later than now. The driver holds it until then and asks for no other: one that leaves as
+    /// soon as it is made shows how long that took.
     pub at: Option<Time>,
 }

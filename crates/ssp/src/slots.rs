@@ -39,6 +39,7 @@ impl SlotTiming {
     pub const METERED: SlotTiming = SlotTiming {
         slot: Duration::from_millis(100),
         tail: (Duration::from_secs(2), Duration::from_secs(6)),
+        copy_loss_min: 1.0,
         ..SlotTiming::ROVE
     };
 
@@ -137,7 +138,9 @@ impl Grid {
             Some(run) => run.until = until,
             None => {
                 self.decide_apart();
-                self.run = Some(Run { until, next: self.after(now), decided: now });
+                // With a whole slot, so that the first key is no better known where two leave in one.
+                let next = self.whole_after(now);
+                self.run = Some(Run { until, next, decided: now });
             }
         }
     }
@@ -193,18 +196,18 @@ impl Grid {
 
     /// The first slot after this. The grid is computed and not counted, so that no error adds up.
     fn after(&self, now: Time) -> Time {
-        let (slot, phase) = (self.timing.slot.as_micros() as u64, self.phase.as_micros() as u64);
-        let apart = self.apart.as_micros() as u64;
         // A half of an odd number of µs is cut: each whole slot begins anew.
+        let whole = self.whole_after(now);
+        let half = whole - (self.timing.slot - self.apart);
+        if now < half { half } else { whole }
+    }
+
+    /// The first whole slot after this.
+    fn whole_after(&self, now: Time) -> Time {
+        let (slot, phase) = (self.timing.slot.as_micros() as u64, self.phase.as_micros() as u64);
         let since = now.as_micros().saturating_sub(phase);
-        let behind = if now.as_micros() < phase { 0 } else { since / slot };
-        let begun = phase + behind * slot;
-        let next = match now.as_micros() {
-            now if now < begun => begun,
-            now if now < begun + apart => begun + apart,
-            _ => begun + slot,
-        };
-        Time::from_micros(next)
+        let behind = if now.as_micros() < phase { 0 } else { since / slot + 1 };
+        Time::from_micros(phase + behind * slot)
     }
 }
 
