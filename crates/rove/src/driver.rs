@@ -91,6 +91,7 @@ pub(crate) async fn run(port: &mut Port<'_>, end: &mut dyn End) -> io::Result<()
         let turn = port.begin_turn();
         let now = turn.now;
         if turn.network != Network::Same {
+            port.drop_held();
             end.session().network_changed(now);
         }
         port.send_held(now, end.session());

@@ -20,6 +20,10 @@ struct Notebook {
     turns_max: u32,
     deadline: Option<Time>,
     wants_port: bool,
+    /// When the next datagram leaves.
+    at: Option<fn(Time) -> Time>,
+    /// It tells of each datagram that it makes.
+    tells_sends: bool,
 }
 
 impl Notebook {
@@ -39,14 +43,18 @@ impl Machine for Notebook {
         }
     }
 
-    fn poll_transmit(&mut self, _: Time, out: &mut Outbox) -> Option<Transmit> {
+    fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
+        let length = self.sends.pop()?;
         out.datagram.clear();
-        out.datagram.resize(self.sends.pop()?, 7);
+        out.datagram.resize(length, 7);
+        if self.tells_sends {
+            self.tell(format!("made {length}"));
+        }
         let new_port = std::mem::take(&mut self.wants_port);
         Some(Transmit {
             to: PEER.parse::<std::net::SocketAddr>().unwrap().into(),
             new_port,
-            at: None,
+            at: self.at.take().map(|at| at(now)),
         })
     }
 
@@ -149,6 +157,51 @@ fn a_datagram_too_big_is_sent_again_in_the_same_turn() {
     assert_eq!(told, ["too big", "settled"]);
     assert_eq!(notes, ["smaller datagrams from now on"]);
     assert_eq!(memory.sent, [vec![7; 500]]);
+}
+
+/// Nothing else is asked for before it has left, and the next turn begins with it.
+#[test]
+fn a_datagram_waits_for_its_time() {
+    let end = |at: fn(Time) -> Time| Notebook {
+        turns_max: 2,
+        sends: vec![30, 20],
+        at: Some(at),
+        tells_sends: true,
+        ..Notebook::default()
+    };
+    let (told, _, memory) = drive(end(|now| now + Duration::from_millis(1)), Memory::default());
+    assert_eq!(told, ["made 20", "settled", "made 30", "settled"]);
+    assert_eq!(memory.sent, [vec![7; 20], vec![7; 30]]);
+    // One of a machine that slept is not sent.
+    let (told, _, memory) = drive(end(|now| now - Duration::from_millis(26)), Memory::default());
+    assert_eq!(told, ["made 20", "made 30", "settled", "settled"]);
+    assert_eq!(memory.sent, [vec![7; 30]]);
+}
+
+/// One that waits is of the network before, once that changes.
+#[test]
+fn a_datagram_that_waits_is_dropped_with_its_network() {
+    let end = Notebook {
+        turns_max: 2,
+        sends: vec![30, 20],
+        at: Some(|_| Time::ZERO + Duration::from_secs(3600)),
+        ..Notebook::default()
+    };
+    let notes = RefCell::new(Vec::new());
+    let note = |what: std::fmt::Arguments<'_>| notes.borrow_mut().push(what.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let clock = Clock::started_ago(Duration::from_secs(10));
+        let carrier = Carrier::Memory(Memory::default());
+        let mut port = Port::new(clock, carrier, None, &note).unwrap();
+        let mut end = end;
+        port.send_all(clock.now(), &mut end);
+        assert_eq!(end.sends, [30], "the other waits");
+        port.drop_held();
+        port.send_all(clock.now(), &mut end);
+        let Carrier::Memory(memory) = port.carrier() else { panic!("another carrier") };
+        assert_eq!(memory.sent, [vec![7; 30]]);
+    });
 }
 
 #[test]

@@ -24,6 +24,9 @@ use crate::os::process::give_back_freed_memory;
 /// us wait so long, and the worst of a mistake is one more datagram.
 const SLEPT_MIN: Duration = Duration::from_secs(2);
 
+/// A datagram that is later than this is not sent: the machine slept, and what is in it is said again.
+const HELD_LATE_MAX: Duration = Duration::from_millis(25);
+
 /// Clock, alarm, network changes and carrier of one driver.
 pub(crate) struct Port<'a> {
     clock: Clock,
@@ -175,9 +178,17 @@ impl<'a> Port<'a> {
 
     /// Sends the datagram whose time has come, if there is one: before a turn does anything that takes time.
     pub(crate) fn send_held(&mut self, now: Time, session: &mut dyn Session) {
-        if let Some(transmit) = self.held.take_if(|held| held.at.is_none_or(|at| at <= now)) {
+        let Some(transmit) = self.held.take_if(|held| held.at.is_none_or(|at| at <= now)) else {
+            return;
+        };
+        if transmit.at.is_none_or(|at| now.since(at) <= HELD_LATE_MAX) {
             self.send(now, transmit, session);
         }
+    }
+
+    /// Drops the datagram that is held: it is of the network before.
+    pub(crate) fn drop_held(&mut self) {
+        self.held = None;
     }
 
     /// Sends all that the session has to send now.
@@ -190,6 +201,10 @@ impl<'a> Port<'a> {
             self.send_held(now, session);
         }
         wipe_stack();
+        // Making it may have taken until its time.
+        if self.held.is_some() {
+            self.send_held(self.clock.now(), session);
+        }
         if self.held.is_none() && self.outbox.rest(now) {
             give_back_freed_memory();
         }
@@ -243,6 +258,10 @@ impl<'a> Port<'a> {
         other: &mut dyn FnMut(&mut Context<'_>) -> Poll<io::Result<()>>,
     ) -> io::Result<()> {
         poll_fn(|cx| {
+            // What happens in the half of a millisecond until it leaves must not delay it.
+            if self.held.is_some() {
+                return self.alarm.poll(cx);
+            }
             let mut ready = other(cx)?.is_ready();
             ready |= self.alarm.poll(cx)?.is_ready();
             if let Some(changes) = &mut self.changes {
