@@ -106,13 +106,16 @@ fn start(helper: &Path, words: &[&str], master: &impl AsFd) -> Option<Child> {
 #[derive(Debug)]
 pub(super) struct Records {
     helper: Option<PathBuf>,
-    master: OwnedFd,
+    /// `None` once the terminal is let go.
+    master: Option<OwnedFd>,
     /// How the record names the server: `rove [PID]`.
     name: String,
     /// The helper at work; the next starts when it is done.
     running: Option<Child>,
     shown: Option<Presence>,
     wanted: Option<Presence>,
+    /// Nothing is shown any more.
+    is_over: bool,
 }
 
 /// The state of the client in a record.
@@ -137,11 +140,12 @@ impl Records {
     ) -> std::io::Result<Records> {
         Ok(Records {
             helper,
-            master: master.as_fd().try_clone_to_owned()?,
+            master: Some(master.as_fd().try_clone_to_owned()?),
             name: format!("{program} [{}]", std::process::id()),
             running: None,
             shown: None,
             wanted: None,
+            is_over: false,
         })
     }
 
@@ -159,12 +163,25 @@ impl Records {
             }
             self.running = None;
         }
+        if self.is_over {
+            if self.shown.take().is_some() {
+                self.running = self.start(&["del"]);
+            }
+            self.master = None;
+            return;
+        }
         if let Some(presence) = self.wanted
             && self.shown != self.wanted
         {
             self.shown = self.wanted;
             self.running = self.start(&["add", &self.host(presence)]);
         }
+    }
+
+    /// Begins to remove the record, and lets the terminal go: nothing is shown any more.
+    pub(super) fn remove(&mut self) {
+        self.is_over = true;
+        self.advance();
     }
 
     /// Removes the record, and waits briefly for that.
@@ -188,7 +205,7 @@ impl Records {
     }
 
     fn start(&self, words: &[&str]) -> Option<Child> {
-        start(self.helper.as_ref()?, words, &self.master)
+        start(self.helper.as_ref()?, words, self.master.as_ref()?)
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) fn run(socket: Socket, job: Job, wire: Box<dyn Wire>) -> io::Result<(
         let mut shell = Shell::new(clock.now(), job, wire)?;
         driver::run(&mut port, &mut shell).await?;
         shell.note(&"exiting");
-        shell.close_records();
+        shell.records.close();
         Ok(())
     })
 }
@@ -135,7 +135,7 @@ struct Shell {
     /// Reads the program's output; `None` as for the terminal.
     output: Option<ReadAhead>,
     /// The terminal's login record.
-    records: Option<Records>,
+    records: Records,
     limits: Limits,
     streams: Streams,
     cores: CoreLimit,
@@ -229,7 +229,7 @@ impl Shell {
             hung_up: false,
             typed: PendingInput::default(),
             watch: LinePoller::new(),
-            records: Some(records),
+            records,
             limits: job.limits,
             streams: job.streams,
             cores: job.cores,
@@ -314,9 +314,7 @@ impl Shell {
     fn obey_signals(&mut self, now: Time) {
         let came = self.signals.take();
         if came.contains(&Signal::CHILD) {
-            if let Some(records) = &mut self.records {
-                records.advance();
-            }
+            self.records.advance();
             if let Running::Started(child) = &mut self.program
                 && let Ok(Some(status)) = child.try_wait()
             {
@@ -368,16 +366,7 @@ impl Shell {
             self.life.found = Some(now);
             self.restore_control();
         }
-        if let Some(records) = &mut self.records {
-            records.show(presence);
-        }
-    }
-
-    /// Takes the login record back.
-    fn close_records(&mut self) {
-        if let Some(records) = self.records.take() {
-            records.close();
-        }
+        self.records.show(presence);
     }
 
     /// There is output to take without waiting.

@@ -124,7 +124,11 @@ impl Places {
         let random = os::random::<4>().map_err(|error| Denied::System(self.usual(), error))?;
         let name = format!("rove-{}-{:08x}", geteuid().as_raw(), u32::from_ne_bytes(*random));
         let directory = Directory::make(&self.base.join(name))?;
-        remember(record, &directory.path).map_err(|error| Denied::System(record.clone(), error))?;
+        // One that is not remembered is found by nobody.
+        remember(record, &directory.path).map_err(|error| {
+            let _ = fs::remove_dir(&directory.path);
+            Denied::System(record.clone(), error)
+        })?;
         Ok(directory)
     }
 

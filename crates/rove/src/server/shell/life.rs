@@ -92,7 +92,7 @@ impl Shell {
         self.hung_up = true;
         self.output = None;
         self.pty = None;
-        self.close_records();
+        self.records.remove();
     }
 
     /// Until when, the program having ended, the end of its output is awaited.
