@@ -40,7 +40,7 @@ complete -c rove -n "__fish_rove_needs_command" -s L -d 'Listen here, and go on 
 complete -c rove -n "__fish_rove_needs_command" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_needs_command" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
 complete -c rove -n "__fish_rove_needs_command" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
-complete -c rove -n "__fish_rove_needs_command" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_needs_command" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 12h for a command, 72h without]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_needs_command" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_needs_command" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_needs_command" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -97,7 +97,7 @@ complete -c rove -n "__fish_rove_using_subcommand cp" -l links -d 'Which symboli
 all\t'All, also absolute ones and those that climb above it'"
 complete -c rove -n "__fish_rove_using_subcommand cp" -l limit -d 'Octets a second at most, with K, M or G for thousands, millions or milliards' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s l -d 'The same as scp has it, in units of 1024 bits a second' -r
-complete -c rove -n "__fish_rove_using_subcommand cp" -l give-up -d 'End when a host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_using_subcommand cp" -l give-up -d 'End when a host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 12h]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -s c -d 'For ssh, and so for the login alone' -r
 complete -c rove -n "__fish_rove_using_subcommand cp" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
@@ -166,7 +166,7 @@ complete -c rove -n "__fish_rove_using_subcommand exec" -s L -d 'Listen here, an
 complete -c rove -n "__fish_rove_using_subcommand exec" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
-complete -c rove -n "__fish_rove_using_subcommand exec" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_using_subcommand exec" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 12h for a command, 72h without]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_using_subcommand exec" -l way -d 'By which way it goes on once ssh has started the server: UDP, and ssh\'s own connection until UDP answers and where it does not; or one of both alone' -r -f -a "auto\t'UDP, and ssh where UDP does not answer'
 udp\t'UDP alone'
 ssh\t'ssh alone'"
@@ -283,7 +283,7 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -s L -d 'Listen here, 
 complete -c rove -n "__fish_rove_using_subcommand attach" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
-complete -c rove -n "__fish_rove_using_subcommand attach" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_using_subcommand attach" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 12h for a command, 72h without]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand attach" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r
@@ -341,7 +341,7 @@ complete -c rove -n "__fish_rove_using_subcommand new" -s L -d 'Listen here, and
 complete -c rove -n "__fish_rove_using_subcommand new" -s R -d 'Listen on the host, and go on from here; with FROM alone, to where SOCKS says' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -s D -d 'Listen here for SOCKS, and go on from the host: [ADDRESS:]PORT' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -s W -d 'Make standard input and output a connection of the host\'s to this port' -r
-complete -c rove -n "__fish_rove_using_subcommand new" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -l give-up -d 'Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number minutes, hours or days [default: 12h for a command, 72h without]. Less than 20 s counts as 20 s' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l udp-port -d 'UDP port or range for the server to use; 0 lets its system choose [default: 60001:60999]' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l server -d 'Server to run, a command line for the shell there: a rove, or anything that takes mosh-server\'s words' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l bind-server -d 'Address the server listens on: where ssh came in, any, or this one' -r

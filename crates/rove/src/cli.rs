@@ -110,6 +110,7 @@ fn alone(clock: Clock, words: RoveArgs, trace: &Trace) -> Result<ExitCode, Failu
     let job = exec::job_without_command(&words.forward, &words.command)?;
     let own = HostConfig::of_user(&words.host)?;
     let mut login = words.login(&own)?;
-    exec::for_streams(&mut login, "ssh", words.session.way.chosen(&own));
+    let way = words.session.way.chosen(&own);
+    exec::for_streams(&mut login, "ssh", way, words.forward.give_up);
     in_runtime(exec::alone(clock, login, &words.forward, job, trace))
 }

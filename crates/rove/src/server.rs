@@ -100,6 +100,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   --nonce=WORD     answer a rove client, with this word
   --key=KEY        speak the native wire, with the client's public key
   -@ carry         go on over standard input and output as well, for as long as they are open
+  -@ keep=SECONDS  end when no client was heard for so long
   --metered        repeat less where packets are lost: octets are paid for
   --agent          let programs reach the client's agent, to list keys and to sign
   --session=NAME   what the session is called, instead of a number
@@ -152,7 +153,7 @@ fn serve(options: Options) -> io::Result<()> {
     let relay = relay::Relay::pair(options.carry && secret.conn().is_some());
     let announce = || announcement(&options.greeting, bound, &secret, relay.is_some());
     within(|| secret::print(&announce()))?;
-    let limits = limits(&environment);
+    let limits = limits(&environment).keeping(options.session.keep);
     os::signals::ignore_hangup();
     if let Fork::Parent { child } = os::process::detach()? {
         // The session's alone, from here on.

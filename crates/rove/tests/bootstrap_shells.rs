@@ -39,6 +39,7 @@ fn request(server: Server, command: &[&[u8]]) -> Request {
         agent: false,
         tariff: CostProfile::Flat,
         carry: false,
+        keep: None,
         goal: Goal::Any,
         host: "me@build7".into(),
         command: command.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect(),

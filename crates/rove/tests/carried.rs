@@ -67,6 +67,7 @@ fn login(wires: Wires, purpose: Purpose) -> Login {
             agent: false,
             tariff: CostProfile::Flat,
             carry: false,
+            keep: None,
             goal: Goal::Any,
             host: String::new(),
             command: Vec::new(),

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use rove_ssp::{PublicKeyOctets, Timing};
 
@@ -175,6 +176,8 @@ pub struct Request {
     pub tariff: CostProfile,
     /// Whether the session may go on over the stream by which it was started.
     pub carry: bool,
+    /// How long the server waits for a client that is silent, if the user said so.
+    pub keep: Option<Duration>,
     /// Which session.
     pub goal: Goal,
     /// How the user calls the host, for hints there.
@@ -274,6 +277,9 @@ impl Request {
         // A word of getopt's that older servers swallow.
         if self.carry && self.key.is_some() {
             words.push_str(" -@ carry");
+        }
+        if let Some(keep) = self.keep {
+            let _ = write!(words, " -@ keep={}", keep.as_secs());
         }
         match self.bind {
             Bind::Usual | Bind::Any => {}

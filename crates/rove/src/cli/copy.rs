@@ -88,7 +88,7 @@ struct TransferArgs {
     json: bool,
 
     /// End when a host has been silent for this many seconds, or with m, h or d after the number minutes, hours or
-    /// days [default: 7d]. Less than 20 s counts as 20 s.
+    /// days [default: 12h]. Less than 20 s counts as 20 s.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     give_up: Option<Duration>,
 
@@ -269,7 +269,7 @@ impl CopyArgs {
     /// If `-S` names no program.
     pub fn login(&self, host: &str, own: &HostConfig) -> Result<Login, Failure> {
         let mut login = login(host, self.ssh_options(), &self.ssh, &self.server, own)?;
-        for_streams(&mut login, "scp", self.way.chosen(own));
+        for_streams(&mut login, "scp", self.way.chosen(own), self.copy.give_up);
         Ok(login)
     }
 

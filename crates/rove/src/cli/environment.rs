@@ -80,7 +80,10 @@ pub(crate) fn terminal() -> Dialect {
         Some(entry) => Dialect::tty_described(&term, &colorterm, &entry),
         None => Dialect::tty(&term, &colorterm),
     };
-    dialect.with_local_names(names::names())
+    match names::names() {
+        Some(names) => dialect.with_local_names(names),
+        None => dialect,
+    }
 }
 
 /// The name of the user's terminal; empty if nothing names it.

@@ -35,7 +35,7 @@ use crate::services::exec::{self, Broken, Command, Ends, Input, ends};
 use crate::services::forward::config::{Config, TerminalWish};
 use crate::services::forward::reach;
 use crate::services::forward::spec::Endpoint;
-use crate::services::silence::{COMMAND_KEPT, FORWARDINGS_KEPT, Silence};
+use crate::services::silence::{COMMAND_KEPT, FORWARDINGS_KEPT, GIVE_UP_MIN, Silence};
 use crate::services::{Request, Run, Terminal};
 use crate::ssh::Login;
 use crate::trace::Trace;
@@ -311,7 +311,7 @@ pub(super) fn on_streams(
     way: WaySetting,
     trace: &Trace,
 ) -> Result<ExitCode, Failure> {
-    for_streams(&mut login, "ssh", way);
+    for_streams(&mut login, "ssh", way, forward.give_up);
     in_runtime(async {
         let config = Config::read(login.config().await.unwrap_or_default());
         let job = wanted.job(&forward, &config, trace)?;
@@ -333,8 +333,15 @@ pub(super) fn job_without_command(
     }
 }
 
-/// Makes `login` start a server for streams alone; `instead` is the program that works without one.
-pub(super) fn for_streams(login: &mut Login, instead: &'static str, way: WaySetting) {
+/// Makes `login` start a server for streams alone, which waits as long for its client as the user says that the client waits
+/// for it; `instead` is the program that works without one.
+pub(super) fn for_streams(
+    login: &mut Login,
+    instead: &'static str,
+    way: WaySetting,
+    give_up: Option<Duration>,
+) {
+    login.request.keep = give_up.map(|span| span.max(GIVE_UP_MIN));
     login.request.carry = way != WaySetting::Udp;
     login.is_ssh_alone = way == WaySetting::Ssh;
     login.request.purpose = Purpose::Streams;

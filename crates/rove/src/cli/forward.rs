@@ -56,7 +56,8 @@ pub struct ForwardArgs {
     pub(super) stdio: Option<Endpoint>,
 
     /// Without a shell: end when the host has been silent for this many seconds, or with m, h or d after the number
-    /// minutes, hours or days [default: 7d]. Less than 20 s counts as 20 s.
+    /// minutes, hours or days [default: 12h for a command, 72h
+    /// without]. Less than 20 s counts as 20 s.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(super) give_up: Option<Duration>,
 }

@@ -96,6 +96,7 @@ pub(crate) fn login(
             agent: false,
             tariff: CostProfile::Flat,
             carry: false,
+            keep: None,
             goal: Goal::Any,
             host: host.to_owned(),
             command: Vec::new(),

@@ -243,6 +243,7 @@ mod tests {
                 agent: false,
                 tariff: CostProfile::Flat,
                 carry: false,
+                keep: None,
                 goal: Goal::Any,
                 host: String::new(),
                 command: Vec::new(),

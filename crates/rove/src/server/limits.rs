@@ -22,6 +22,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// The same, but a silent client is waited for so long at most, if that is said.
+    pub(super) fn keeping(self, keep: Option<Duration>) -> Limits {
+        Limits { orphan: [self.orphan, keep].into_iter().flatten().min(), ..self }
+    }
+
     /// Whether SIGUSR1 ends a session after so long a silence; `None` for a client that was never heard.
     pub(super) fn obey_signal(&self, silence: Option<Duration>) -> bool {
         self.signal.is_none_or(|least| silence.is_none_or(|silence| silence >= least))

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use self::frame::{Frame, SignalName};
 use crate::failure::Failure;
-use crate::os::signals::{HANDED_ON, Signal, Signals, suspend};
+use crate::os::signals::{CAN_SUSPEND, HANDED_ON, Signal, Signals, suspend};
 use crate::os::stdio;
 use crate::os::tty::{self, Raw};
 use crate::printable::printable;
@@ -253,6 +253,7 @@ async fn type_in(
                 Action::Quit => return Ok(None),
                 Action::SendEscape(key) => typed.push(key),
                 Action::SendBoth(key) | Action::Detach(key) => typed.extend([key, octet]),
+                Action::Suspend if !CAN_SUSPEND => {}
                 Action::Suspend => {
                     raw.give_back();
                     suspend()?;

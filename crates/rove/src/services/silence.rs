@@ -20,7 +20,7 @@ pub const COMMAND_KEPT: Duration = Duration::from_secs(12 * 3600);
 pub(crate) const FORWARDINGS_KEPT: Duration = Duration::from_secs(72 * 3600);
 
 /// A shorter silence looks like the pauses of an idle host.
-const GIVE_UP_MIN: Duration = Duration::from_secs(20);
+pub(crate) const GIVE_UP_MIN: Duration = Duration::from_secs(20);
 
 /// Where nobody watches, only a silence of this length is reported.
 const LONG: Duration = Duration::from_secs(60);

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use rove_ssp::{ConnId, PublicKeyOctets};
 
@@ -20,6 +21,8 @@ pub struct SessionWords {
     /// How the client calls this host (`-@ host=NAME`), empty where that is no plain word. A client that says it knows
     /// of sessions.
     pub host: Option<String>,
+    /// How long a silent client is waited for at most (`-@ keep=SECONDS`).
+    pub keep: Option<Duration>,
 }
 
 /// A question about sessions that are there.
@@ -79,6 +82,10 @@ impl SessionWords {
             let host = if is_host { host } else { b"" };
             self.host = Some(String::from_utf8_lossy(host).into_owned());
         }
+        let seconds =
+            hint.to_str().and_then(|hint| hint.strip_prefix("keep=")?.parse::<u32>().ok());
+        let keep = seconds.filter(|seconds| *seconds > 0).map(|it| Duration::from_secs(it.into()));
+        self.keep = self.keep.or(keep);
     }
 }
 
@@ -217,6 +224,16 @@ mod tests {
             ("-@ carry", None),
         ] {
             assert_eq!(session(&format!("* % {hint}")).host.as_deref(), host);
+        }
+        for (hint, keep) in [
+            ("-@ keep=90", Some(90)),
+            ("-@ keep=0", None),
+            ("-@ keep=-1", None),
+            ("-@ keep=99999999999", None),
+            ("-@ keep=", None),
+        ] {
+            let keep = keep.map(Duration::from_secs);
+            assert_eq!(session(&format!("* % {hint}")).keep, keep, "{hint}");
         }
     }
 }
