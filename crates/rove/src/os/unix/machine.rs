@@ -36,7 +36,7 @@ fn hash_of(id: &str, name: &[u8], network: Option<u64>) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// Whether whoever opens a file of another machine's by its URI gets it from there: here nobody does.
+/// Programs do not fetch a file that a URI puts on another machine.
 pub(crate) const FILES_ARE_FETCHED: bool = false;
 
 /// The name of this machine.

@@ -7,7 +7,7 @@ use windows_sys::Win32::System::SystemInformation::{
     ComputerNameDnsHostname, GetComputerNameExW, GetSystemDirectoryW,
 };
 
-/// Whether whoever opens a file of another machine's by its URI gets it from there: it is a UNC path, and Windows logs in.
+/// Windows takes a file on another machine for a UNC path: it logs in there and fetches the file.
 pub(crate) const FILES_ARE_FETCHED: bool = true;
 
 /// The name of this machine.
