@@ -122,11 +122,12 @@ impl User {
     /// The client has wiped this many octets, those after the first `sent`, and has told the person. Later ones may be
     /// typed already: the client holds those that may begin an answer.
     pub(crate) fn forget(&mut self, sent: u64, octets: usize) {
+        if octets == 0 {
+            return;
+        }
         let sent = sent as usize;
         self.typed.drain(sent..sent + octets);
-        if octets > 0 {
-            self.errand = Errand::None;
-        }
+        self.errand = Errand::None;
     }
 
     /// When they act next by themselves.
