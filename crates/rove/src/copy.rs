@@ -17,6 +17,7 @@ pub(crate) mod name;
 pub(crate) mod order;
 mod part;
 pub(crate) mod pipe;
+pub(crate) mod plan;
 pub(crate) mod receiver;
 pub(crate) mod relay;
 pub(crate) mod sender;

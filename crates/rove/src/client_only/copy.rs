@@ -6,64 +6,15 @@ pub(crate) mod location;
 pub(crate) mod message;
 #[path = "../copy/order.rs"]
 pub(crate) mod order;
+#[path = "../copy/plan.rs"]
+pub(crate) mod plan;
 
 pub(crate) mod client {
     //! The client's end.
 
-    use std::process::ExitCode;
-    use std::time::Duration;
-
-    use rove_streams::Streams;
-
-    use crate::copy::order::Receive;
+    pub use crate::copy::plan::{Direction, Host, Plan, Status, Style};
     use crate::failure::Failure;
     use crate::os::clock::Clock;
-
-    /// The paths to copy, and how.
-    #[derive(Clone, Debug, Eq, PartialEq)]
-    pub struct Plan {
-        pub(crate) sources: Vec<Vec<u8>>,
-        pub(crate) target: Vec<u8>,
-        pub(crate) receive: Receive,
-        pub(crate) limit: u64,
-        pub(crate) style: Style,
-        pub(crate) give_up: Duration,
-    }
-
-    /// How to show progress.
-    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-    pub enum Style {
-        Usual,
-        Quiet,
-        Json,
-    }
-
-    /// A host that files go to or come from.
-    #[derive(Clone, Copy)]
-    pub struct Host<'a> {
-        pub(crate) name: &'a str,
-        pub(crate) streams: &'a Streams,
-    }
-
-    /// The direction of the files.
-    #[derive(Clone, Copy)]
-    pub enum Direction<'a> {
-        There(Host<'a>),
-        Here(Host<'a>),
-        Between { from: Host<'a>, to: Host<'a> },
-    }
-
-    /// The result of a copy.
-    #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-    pub enum Status {
-        Copied,
-    }
-
-    impl From<Status> for ExitCode {
-        fn from(_: Status) -> ExitCode {
-            ExitCode::SUCCESS
-        }
-    }
 
     fn refused() -> Failure {
         Failure::new(

@@ -6,18 +6,8 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::copy::message::shown;
+use crate::copy::plan::Style;
 use crate::copy::watch::{Current, Tally, Watch};
-
-/// How much to show, and in which form.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Style {
-    /// A bar on a terminal, else lines.
-    Usual,
-    /// Failures only.
-    Quiet,
-    /// JSON on standard output.
-    Json,
-}
 
 /// Interval of reading the counters.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
