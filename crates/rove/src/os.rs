@@ -17,8 +17,11 @@ pub(crate) mod lookup;
 pub(crate) mod modes;
 pub(crate) mod names;
 pub(crate) mod reach;
+pub(crate) mod signals;
 mod system;
 pub(crate) mod terminfo;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub mod unconfined;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -34,11 +37,13 @@ pub use system::sandbox;
 pub(crate) use family::{
     account, handover, interfaces,
     machine::{machine, machine_and_network},
-    pty, stat,
+    pty,
+    signals::ignore_hangup,
+    stat,
 };
 pub(crate) use family::{
-    environment, ffi, local_socket, network_changes, pipe, private, process, signals, socket_file,
-    stdio, tty, watched,
+    environment, ffi, local_socket, network_changes, pipe, private, process, socket_file, stdio,
+    tty, watched,
 };
 #[cfg(unix)]
 pub(crate) use system::files;

@@ -154,7 +154,7 @@ fn serve(options: Options) -> io::Result<()> {
     let announce = || announcement(&options.greeting, bound, &secret, relay.is_some());
     within(|| secret::print(&announce()))?;
     let limits = limits(&environment).keeping(options.session.keep);
-    os::signals::ignore_hangup();
+    os::ignore_hangup();
     if let Fork::Parent { child } = os::process::detach()? {
         // The session's alone, from here on.
         drop((secret, socket, pty, agent));

@@ -5,7 +5,6 @@ pub(crate) mod files;
 pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod route;
-pub mod sandbox;
 pub(crate) mod sockets;
 pub(crate) mod terminal;
 pub(crate) mod udp;

@@ -2,8 +2,6 @@
 //! of a family have, the one place that chooses.
 
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
-pub use super::bsd::sandbox;
-#[cfg(any(target_os = "macos", target_os = "freebsd"))]
 pub(crate) use super::bsd::{
     clock, files, memory, process, route as changes, sockets, terminal, udp,
 };
@@ -13,7 +11,7 @@ pub use super::linux::sandbox;
 pub(crate) use super::linux::{
     clock, files, memory, netlink as changes, process, sockets, terminal, udp,
 };
-#[cfg(windows)]
-pub use super::windows::sandbox;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub use super::unconfined as sandbox;
 #[cfg(windows)]
 pub(crate) use super::windows::{clock, memory, process, udp};

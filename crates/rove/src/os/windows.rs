@@ -12,7 +12,6 @@ pub(crate) mod pipe;
 pub(crate) mod private;
 pub(crate) mod process;
 mod queue;
-pub mod sandbox;
 pub(crate) mod signals;
 pub(crate) mod socket_file;
 pub(crate) mod stdio;

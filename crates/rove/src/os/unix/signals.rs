@@ -54,16 +54,6 @@ impl Signals {
     }
 }
 
-/// Waits for a signal that ends programs, except those that this program was started to ignore.
-pub(crate) async fn asked_to_end() -> io::Result<Signal> {
-    let mut watched = Signals::heed(&HANDED_ON[..4])?;
-    Ok(std::future::poll_fn(|cx| watched.poll(cx)).await)
-}
-
-/// The signals to pass on to the command.
-pub(crate) const HANDED_ON: [Signal; 6] =
-    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
-
 /// Ignores SIGHUP, so that we outlive the login that started us. The Rust runtime ignores SIGPIPE already.
 pub(crate) fn ignore_hangup() {
     // SAFETY: `SIG_IGN` runs no code of ours.

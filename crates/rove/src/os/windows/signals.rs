@@ -1,7 +1,6 @@
 //! What asks a program to end: Ctrl-C, Ctrl-Break, a closed window, a logoff, the system's end. They have the names of
 //! signals, as the other systems' and a command on a host have them.
 
-use std::future::poll_fn;
 use std::io;
 use std::mem;
 use std::task::{Context, Poll};
@@ -131,16 +130,6 @@ impl Signals {
         mem::take(&mut self.came)
     }
 }
-
-/// Waits for a signal that ends programs.
-pub(crate) async fn asked_to_end() -> io::Result<Signal> {
-    let mut watched = Signals::heed(&HANDED_ON[..4])?;
-    Ok(poll_fn(|cx| watched.poll(cx)).await)
-}
-
-/// The signals to pass on to the command.
-pub(crate) const HANDED_ON: [Signal; 6] =
-    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
 /// Refuses: a program of Windows cannot be stopped for later.
 pub(crate) fn suspend() -> io::Result<()> {

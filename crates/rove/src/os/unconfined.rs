@@ -1,5 +1,6 @@
-//! Confines the client of a session: not on these systems yet. macOS has `sandbox_init`, whose profiles Apple does not
-//! document; FreeBSD has Capsicum, under which no socket is opened any more, as a client that roams must.
+//! Confines the client of a session: not on this system. macOS has `sandbox_init`, whose profiles Apple does not document;
+//! FreeBSD has Capsicum, under which no socket is opened any more, as a client that roams must; Windows restricts a token
+//! for a new process alone.
 
 use std::fmt;
 
