@@ -221,9 +221,9 @@ fn streams_whose_client_was_killed_are_given_up() {
 fn a_program_that_has_ended_has_no_terminal_any_more() {
     let scratch = Scratch::new("ended");
     let go = scratch.path("go");
-    // What is left in the background holds the terminal, and is hung up on.
+    // What is left in the background holds the terminal, and bears the hangup.
     let script = format!(
-        "echo ready; (trap '' HUP; until test -e {go}; do sleep 0.1; done; exec sleep 1000) & \
+        "echo ready; (trap '' HUP; until test -e {go}; do sleep 0.1; done; exec sleep 30) & \
          until test -e {go}; do sleep 0.1; done; echo last words; exit 3"
     );
     let directory = scratch.path("");

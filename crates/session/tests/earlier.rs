@@ -118,6 +118,11 @@ fn a_server_of_the_release_before() {
     });
     assert_eq!(exit.map(|exit| (exit.clean, exit.status)), Some((true, Some(0))));
     // It skips the wish for lines, and the properties of the terminal are as it knows them.
+    let is_size = |event: &UserEvent<'_>| matches!(event, UserEvent::Resize(_));
+    assert!(
+        diffs.iter().any(|diff| read_user(diff).unwrap().iter().any(is_size)),
+        "nothing was read"
+    );
     let is_new = |event: &UserEvent<'_>| matches!(event, UserEvent::Leaving);
     assert!(diffs.iter().all(|diff| !read_user(diff).unwrap().iter().any(is_new)));
 }
