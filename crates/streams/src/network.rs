@@ -6,12 +6,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use quinn::udp::UdpSocketState;
 pub use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 pub use quinn::{AsyncUdpSocket, UdpPoller};
 use quinn::{EndpointConfig, Runtime as _, TokioRuntime};
 
 use crate::carried::{StreamPorts, is_stream};
+use crate::datagrams::Datagrams;
+use crate::plain::PlainSocket;
 
 /// The kernel's receive buffer that we ask for, as at the server.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -62,10 +63,12 @@ impl Network for System {
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
         let socket = UdpSocket::bind(any)?;
-        let state = UdpSocketState::new((&socket).into())?;
-        // It gives what the administrator allows.
-        let _ = state.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
-        TokioRuntime.wrap_udp_socket(socket)
+        let datagrams = Datagrams::new(&socket)?;
+        datagrams.set_recv_buffer_size(&socket, BUFFER_BYTES);
+        match datagrams.is_whole() {
+            true => TokioRuntime.wrap_udp_socket(socket),
+            false => Ok(Arc::new(PlainSocket::new(socket)?)),
+        }
     }
 
     fn packet_max(&self, peer: SocketAddr) -> io::Result<u32> {

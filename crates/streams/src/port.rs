@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use quinn::udp::{self, EcnCodepoint, RecvMeta, UdpSocketState};
+use quinn::udp::{self, EcnCodepoint, RecvMeta};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
 
 use crate::carried::{Blocked, RoomPoller, StreamPorts, is_stream};
+use crate::datagrams::Datagrams;
 use crate::keys::{InitialFilter, Keys};
 
 /// Datagrams of one sender, read from the port in one piece.
@@ -136,7 +137,7 @@ impl AsyncUdpSocket for SharedPort {
 /// The runtime watches the port only while it is full: else each of the session's datagrams would wake it.
 pub(crate) struct Port {
     socket: UdpSocket,
-    state: UdpSocketState,
+    datagrams: Datagrams,
     /// A clone of the socket, watched since a write found no room.
     full: Mutex<Option<Arc<tokio::net::UdpSocket>>>,
     /// The session's streams, each of which takes the datagrams for its address.
@@ -146,11 +147,10 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn new(socket: UdpSocket, streams: StreamPorts) -> io::Result<Port> {
-        let state = UdpSocketState::new((&socket).into())?;
         // A full port must not block the thread that carries all streams.
-        socket.set_nonblocking(true)?;
+        let datagrams = Datagrams::new(&socket)?;
         let (full, blocked) = (Mutex::new(None), Blocked::default());
-        Ok(Port { socket, state, full, streams, blocked })
+        Ok(Port { socket, datagrams, full, streams, blocked })
     }
 
     fn full(&self) -> MutexGuard<'_, Option<Arc<tokio::net::UdpSocket>>> {
@@ -185,7 +185,7 @@ impl AsyncUdpSocket for Port {
             self.blocked.note(transmit.destination, &sent);
             return sent;
         }
-        let sent = self.state.send((&self.socket).into(), transmit);
+        let sent = self.datagrams.send(&self.socket, transmit);
         if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             self.watch()?;
         }
@@ -207,15 +207,15 @@ impl AsyncUdpSocket for Port {
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        self.datagrams.max_gso_segments()
     }
 
     fn max_receive_segments(&self) -> usize {
-        self.state.gro_segments()
+        self.datagrams.gro_segments()
     }
 
     fn may_fragment(&self) -> bool {
-        self.state.may_fragment()
+        self.datagrams.may_fragment()
     }
 }
 

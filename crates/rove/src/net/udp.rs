@@ -9,14 +9,16 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::ops::Range;
 
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit};
 use rove_ssp::{Arrival, Remote};
 use rove_streams::carried::{StreamPorts, address_of};
+use rove_streams::datagrams::Datagrams;
 use rove_streams::network::RouteMtu;
 use rove_streams::server::{Batch, QuicInbox};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Type};
 
+use crate::os::local_socket;
 use crate::os::udp::{Large, route_mtu, set_large};
 use crate::os::watched::Watched;
 
@@ -48,7 +50,7 @@ pub(crate) enum Source {
 /// marked CE.
 pub(crate) struct Socket {
     socket: UdpSocket,
-    state: UdpSocketState,
+    datagrams: Datagrams,
     family: Family,
     source: Source,
     /// Where the peer was last heard, and which of our addresses it wrote to.
@@ -92,9 +94,10 @@ impl Socket {
         if family == Family::V6 {
             socket.set_only_v6(address.ip() != Ipv6Addr::UNSPECIFIED)?;
         }
+        local_socket::keep_port(&socket)?;
         socket.bind(&address.into())?;
         let socket = UdpSocket::from(socket);
-        let state = UdpSocketState::new((&socket).into())?;
+        let datagrams = Datagrams::new(&socket)?;
         // The sizes of the mosh wire count on fragments being allowed (§2.3): a path narrower than
         // 1280 octets without ICMP would otherwise swallow every large frame.
         set_large(&socket, Large::Cut)?;
@@ -102,7 +105,7 @@ impl Socket {
         let reached = Cell::new(None);
         let (lanes, admits) = (RefCell::default(), Cell::new(false));
         let streams = StreamPorts::default();
-        Ok(Socket { socket, state, family, source, reached, inbox, lanes, admits, streams })
+        Ok(Socket { socket, datagrams, family, source, reached, inbox, lanes, admits, streams })
     }
 
     /// Datagrams arrive whole or not at all from here on: the protocol probes how much the path takes
@@ -195,7 +198,7 @@ impl Socket {
                 let congested = inbox.meta.ecn == Some(EcnCodepoint::Ce);
                 return Ok(Some((len, Arrival { from: from.into(), congested })));
             }
-            match inbox.fill(&self.state, &self.socket) {
+            match inbox.fill(&self.datagrams, &self.socket) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(error),
@@ -239,7 +242,7 @@ impl Socket {
             segment_size: None,
             src_ip: from,
         };
-        match self.state.try_send((&self.socket).into(), &transmit) {
+        match self.datagrams.try_send(&self.socket, &transmit) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             result => result,
         }
@@ -289,9 +292,9 @@ impl Inbox {
         Inbox { bytes, unread: 0..0, meta: RecvMeta::default() }
     }
 
-    fn fill(&mut self, state: &UdpSocketState, socket: &UdpSocket) -> io::Result<()> {
+    fn fill(&mut self, datagrams: &Datagrams, socket: &UdpSocket) -> io::Result<()> {
         let mut meta = [RecvMeta::default()];
-        state.recv(socket.into(), &mut [IoSliceMut::new(&mut self.bytes)], &mut meta)?;
+        datagrams.recv(socket, &mut [IoSliceMut::new(&mut self.bytes)], &mut meta)?;
         [self.meta] = meta;
         self.unread = 0..self.meta.len;
         Ok(())

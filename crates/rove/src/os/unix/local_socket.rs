@@ -48,6 +48,11 @@ pub(crate) fn take_port(socket: &Socket) -> io::Result<()> {
     socket.set_reuse_address(true)
 }
 
+/// Nothing: nobody else gets the port of a socket that has not asked to share it.
+pub(crate) fn keep_port(_: &Socket) -> io::Result<()> {
+    Ok(())
+}
+
 /// Connects to a path.
 pub(crate) async fn connect(path: &Path) -> io::Result<LocalStream> {
     LocalStream::connect(path).await

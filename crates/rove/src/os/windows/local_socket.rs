@@ -52,9 +52,13 @@ pub(crate) fn poll_accept(
     match listener.0 {}
 }
 
-/// Keeps other programs from taking the port of a socket of TCP, as they may here unless they are told not to. One whose
-/// earlier connections are still being closed can be had anyway.
+/// The port of a socket of TCP whose earlier connections are still being closed can be had anyway.
 pub(crate) fn take_port(socket: &Socket) -> io::Result<()> {
+    keep_port(socket)
+}
+
+/// Keeps other programs from taking the port of a socket, as they may here unless they are told not to.
+pub(crate) fn keep_port(socket: &Socket) -> io::Result<()> {
     let (yes, size) = (1_i32, size_of::<i32>() as i32);
     let socket = socket.as_raw_socket() as SOCKET;
     let from = (&raw const yes).cast();
