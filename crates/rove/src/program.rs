@@ -12,8 +12,7 @@ use crate::server::program::Program;
 
 /// Runs the program that the first words name.
 pub fn main() -> ExitCode {
-    // Found out before there are threads.
-    os::process::umask();
+    os::process::prepare();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_default();
     let words: Vec<OsString> = words.collect();

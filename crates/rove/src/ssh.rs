@@ -430,7 +430,8 @@ impl Login {
     pub(crate) fn remote(&self, remote: &str, report: &str) -> Command {
         match &self.via {
             Via::Local => {
-                let mut command = Command::new("/bin/sh");
+                let shell = os::process::SHELL.expect("chosen only where there is a shell");
+                let mut command = Command::new(shell);
                 command.arg("-c").arg(remote);
                 command
             }
@@ -557,7 +558,7 @@ async fn lookup(login: Login) -> io::Result<Vec<SocketAddr>> {
 
 fn program(words: &[OsString]) -> Command {
     let (program, rest) = words.split_first().expect("the command line has a program");
-    let mut command = Command::new(program);
+    let mut command = Command::new(os::process::program_file(program));
     command.args(rest);
     command
 }

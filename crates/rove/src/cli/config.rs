@@ -307,9 +307,8 @@ fn read_file(path: &Path) -> io::Result<Option<String>> {
         }
         Err(error) => return Err(error),
     };
-    let about = file.metadata()?;
     // It names a command to run, so that ssh's rule for its own file holds.
-    if about.is_file() && private::others_write(&about) {
+    if file.metadata()?.is_file() && private::others_write(&file)? {
         return Err(io::Error::other("it can be written by other users"));
     }
     let mut octets = Vec::new();

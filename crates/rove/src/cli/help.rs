@@ -9,6 +9,7 @@ use clap::Arg;
 use crate::cli::environment::variable;
 use crate::cli::words::print;
 use crate::failure::Failure;
+use crate::os::process;
 
 /// The manual pages by command, as text; `rove/tests/documents.rs` makes them of `docs/man`.
 const PAGES: [(&str, &str); 11] = [
@@ -66,7 +67,8 @@ fn show(text: &str) -> io::Result<()> {
 
 /// Shows a text in a pager. Returns whether there is one.
 fn page(pager: &str, text: &str) -> io::Result<bool> {
-    let mut child = Command::new("sh").arg("-c").arg(pager).stdin(Stdio::piped()).spawn()?;
+    let Some(shell) = process::SHELL else { return Ok(false) };
+    let mut child = Command::new(shell).arg("-c").arg(pager).stdin(Stdio::piped()).spawn()?;
     let mut input = child.stdin.take().expect("its standard input is a pipe");
     ignore_closed(input.write_all(text.as_bytes()))?;
     drop(input);

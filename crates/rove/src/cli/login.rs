@@ -14,7 +14,7 @@ use crate::cli::values::split_words;
 use crate::cli::words::{ServerArgs, SshArgs};
 use crate::client::Ended;
 use crate::failure::Failure;
-use crate::os::{self, environment};
+use crate::os::{self, environment, process};
 use crate::quoted::quoted;
 use crate::seen_hosts::Hosts;
 use crate::ssh::{Login, Via};
@@ -70,7 +70,7 @@ pub(crate) fn login(
         os::random().map_err(|error| Failure::new(format!("no randomness: {error}"), ""))?;
     let named = server.server.as_ref().or(own.server.as_ref());
     Ok(Login {
-        via: if server.local { Via::Local } else { Via::Ssh(split_words(&ssh.ssh)?) },
+        via: if server.local { local()? } else { Via::Ssh(split_words(&ssh.ssh)?) },
         options,
         host: host.to_owned(),
         family: ssh.family(),
@@ -106,10 +106,21 @@ pub(crate) fn login(
 
 /// The same on this machine, by this very program.
 pub(super) fn here(mut login: Login) -> Result<Login, Failure> {
-    login.via = Via::Local;
+    login.via = local()?;
     login.request.server = this_program()?;
     login.hosts = None;
     Ok(login)
+}
+
+/// The way to a server on this machine.
+fn local() -> Result<Via, Failure> {
+    match process::SHELL {
+        Some(_) => Ok(Via::Local),
+        None => Err(Failure::new(
+            "no rove server runs on this system: it is a client's alone",
+            "Name a host that runs Linux, macOS or FreeBSD.",
+        )),
+    }
 }
 
 /// This very program as a server: it need not be installed here.

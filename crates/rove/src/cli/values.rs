@@ -1,6 +1,7 @@
 //! Parsers of option values.
 
 use std::ffi::OsString;
+use std::path::MAIN_SEPARATOR;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -116,7 +117,10 @@ pub(super) fn split_words(line: &str) -> Result<Vec<OsString>, Failure> {
                 word.get_or_insert_default();
             }
             (Some(open), _) if c == open => quote = None,
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(rest.next()),
+            // Where directories are separated by it, it is a part of the name.
+            (None | Some('"'), '\\') if MAIN_SEPARATOR != '\\' => {
+                word.get_or_insert_default().extend(rest.next())
+            }
             _ => word.get_or_insert_default().push(c),
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 mod console;
+mod crash;
 pub(crate) mod environment;
 pub(crate) mod ffi;
 pub(crate) mod local_socket;
@@ -11,6 +12,7 @@ pub(crate) mod network_changes;
 pub(crate) mod pipe;
 pub(crate) mod private;
 pub(crate) mod process;
+mod programs;
 mod queue;
 pub(crate) mod signals;
 pub(crate) mod socket_file;

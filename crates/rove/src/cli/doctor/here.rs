@@ -15,7 +15,7 @@ use crate::cli::environment::{term, terminal, variable, variable_os};
 use crate::cli::values::split_words;
 use crate::doctor::{Check, Report};
 use crate::os::sandbox::{Reach, confine};
-use crate::os::tty;
+use crate::os::{process, tty};
 use crate::printable::printable;
 
 /// Characters shown of a program's version.
@@ -122,13 +122,14 @@ fn openssh(line: &str) -> Check {
         Ok(words) => words,
         Err(failure) => return check(failure.what).fails(failure.next),
     };
-    let Some(program) = words.first().map(Path::new) else {
+    let Some(program) = words.first() else {
         return check("no program is named".into()).fails("Name one: --ssh=COMMAND");
     };
-    if program.file_name().is_none_or(|name| name != "ssh") {
+    if !process::is_called(Path::new(program), "ssh") {
         return check(format!("{line} logs in, and is told none of ssh's options"));
     }
-    let mut command = Command::new(program);
+    let program = process::program_file(program);
+    let mut command = Command::new(&program);
     match command.arg("-V").stdin(Stdio::null()).output() {
         Ok(output) => check(printable(output.stderr.trim_ascii(), VERSION_CHARS_MAX)),
         Err(error) => check(format!("cannot run {}: {error}", program.display()))

@@ -1,6 +1,6 @@
 //! Files that are their user's alone.
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -16,7 +16,8 @@ pub(crate) fn create_file(path: &Path) -> io::Result<File> {
 }
 
 /// Whether others than this user and root may write a file.
-pub(crate) fn others_write(file: &Metadata) -> bool {
+pub(crate) fn others_write(file: &File) -> io::Result<bool> {
+    let file = file.metadata()?;
     let is_own = [0, rustix::process::geteuid().as_raw()].contains(&file.uid());
-    !is_own || file.mode() & 0o022 != 0
+    Ok(!is_own || file.mode() & 0o022 != 0)
 }

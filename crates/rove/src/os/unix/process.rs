@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -45,6 +45,19 @@ pub fn harden() -> io::Result<CoreLimit> {
     rustix::process::setrlimit(Resource::Core, none)?;
     system::process::refuse_tracing()?;
     Ok(was)
+}
+
+/// The shell that runs lines on this machine; `None` if there is none.
+pub(crate) const SHELL: Option<&str> = Some("/bin/sh");
+
+/// What a program does before it has threads.
+pub(crate) fn prepare() {
+    umask();
+}
+
+/// The file of a program that a user has named: the system looks for it along `PATH`.
+pub(crate) fn program_file(named: &OsStr) -> PathBuf {
+    named.into()
 }
 
 /// The permissions that new files of this process do not get. Finding out takes setting them, and another thread could

@@ -38,6 +38,9 @@ const RECORDS_MAX: usize = 128;
 /// Units written at a time: older consoles take no more than 64 KiB in one call.
 const UNITS_MAX: usize = 8 << 10;
 
+/// Units written at a time in a crash.
+const CRASH_UNITS: usize = 256;
+
 /// The code page of UTF-8.
 const UTF8: u32 = 65001;
 
@@ -343,6 +346,23 @@ pub(crate) fn write_to(console: HANDLE, octets: &[u8]) -> io::Result<()> {
         rest = &rest[(written as usize).min(rest.len())..];
     }
     Ok(())
+}
+
+/// Writes text that is ASCII, and asks for no memory. What cannot be written is left away.
+pub(crate) fn write_in_crash(text: &[u8]) {
+    for piece in text.chunks(CRASH_UNITS) {
+        let mut units = [0_u16; CRASH_UNITS];
+        for (unit, octet) in units.iter_mut().zip(piece) {
+            *unit = u16::from(*octet);
+        }
+        let mut written = 0;
+        let console = standard(STD_OUTPUT_HANDLE);
+        // SAFETY: the call reads as many units as it is told, and writes the number.
+        unsafe {
+            let length = piece.len() as u32;
+            WriteConsoleW(console, units.as_ptr().cast(), length, &mut written, ptr::null());
+        }
+    }
 }
 
 /// Whether a handle is that of a console.

@@ -21,11 +21,15 @@ pub(crate) fn host_name() -> String {
     String::from_utf16_lossy(&name[..length.min(name.len())])
 }
 
-/// Its file of hosts.
-pub(crate) fn hosts_file() -> PathBuf {
+/// Where the system's own programs and libraries are.
+pub(crate) fn system_directory() -> PathBuf {
     let mut name = [0; 260];
     // SAFETY: the call writes at most as many units as it is told.
     let length = unsafe { GetSystemDirectoryW(name.as_mut_ptr(), name.len() as u32) } as usize;
-    let directory = String::from_utf16_lossy(name.get(..length).unwrap_or_default());
-    PathBuf::from(directory).join(r"drivers\etc\hosts")
+    PathBuf::from(String::from_utf16_lossy(name.get(..length).unwrap_or_default()))
+}
+
+/// Its file of hosts.
+pub(crate) fn hosts_file() -> PathBuf {
+    system_directory().join(r"drivers\etc\hosts")
 }

@@ -8,7 +8,16 @@ use std::process::Command;
 use windows_sys::Win32::Security::Cryptography::{
     BCRYPT_USE_SYSTEM_PREFERRED_RNG, BCryptGenRandom,
 };
+use windows_sys::Win32::System::Diagnostics::Debug::{
+    SEM_FAILCRITICALERRORS, SEM_NOGPFAULTERRORBOX, SetErrorMode,
+};
 use windows_sys::Win32::System::ErrorReporting::{WER_FAULT_REPORTING_FLAG_NOHEAP, WerSetFlags};
+use windows_sys::Win32::System::LibraryLoader::{
+    LOAD_LIBRARY_SEARCH_SYSTEM32, SetDefaultDllDirectories,
+};
+
+use crate::os::windows::crash;
+pub(crate) use crate::os::windows::programs::program_file;
 
 /// The limit on core files: there are none here.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +30,20 @@ pub fn harden() -> io::Result<CoreLimit> {
         0.. => Ok(CoreLimit),
         failed => Err(io::Error::from_raw_os_error(failed)),
     }
+}
+
+/// The shell that runs lines on this machine: none that a server is started by.
+pub(crate) const SHELL: Option<&str> = None;
+
+/// What a program does before it has threads: libraries come from the system's directory alone from now on, a fault ends
+/// the program without a dialog and without a report of its memory, and the console is given back first.
+pub(crate) fn prepare() {
+    // SAFETY: the calls take numbers. A system that knows neither goes on as it was.
+    unsafe {
+        SetDefaultDllDirectories(LOAD_LIBRARY_SEARCH_SYSTEM32);
+        SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);
+    }
+    crash::watch();
 }
 
 /// Files get what their directory says.

@@ -58,18 +58,23 @@ impl Queue {
         self.changed(state);
     }
 
-    /// For a thread: waits for room and puts octets there. Whether somebody still takes them.
+    /// For a thread: puts octets there, and waits for room wherever there is none. Whether somebody still takes them.
     pub(crate) fn put(&self, octets: &[u8]) -> bool {
-        let mut state = self.lock();
-        while !state.closed && state.octets.len() + octets.len() > self.bytes_max {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let mut rest = octets;
+        while !rest.is_empty() {
+            let mut state = self.lock();
+            while !state.closed && state.octets.len() >= self.bytes_max {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.closed {
+                return false;
+            }
+            let (now, later) = rest.split_at(rest.len().min(self.bytes_max - state.octets.len()));
+            state.octets.extend(now);
+            rest = later;
+            self.changed(state);
         }
-        let takes = !state.closed;
-        if takes {
-            state.octets.extend(octets);
-        }
-        self.changed(state);
-        takes
+        true
     }
 
     /// For a thread: waits for octets and takes all. `None` at the end.

@@ -299,6 +299,22 @@ fn restore() {
     say_held();
 }
 
+/// Restores the console in a crash, in which memory cannot be asked for, nor a lock be waited for.
+pub(crate) fn restore_in_crash() {
+    let Ok(mut borrowed) = BORROWED.try_lock() else { return };
+    if let Some(Borrowed { modes, closing }) = &*borrowed {
+        console::write_in_crash(closing);
+        let _ = modes.set();
+    }
+    // What it holds is not given back to a heap that may be broken.
+    std::mem::forget(borrowed.take());
+}
+
+/// Restores the console as the program is ended.
+pub(crate) fn restore_at_end() {
+    restore();
+}
+
 /// The window's rows and columns; `None` if the console does not know them.
 pub(crate) fn window() -> Option<Size> {
     console::size().map(|(rows, cols)| Size::clamped(rows, cols))
