@@ -13,6 +13,7 @@ use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use rove::testing::HELD_LATE_MAX;
 use rove_ssp::{Arrival, Outbox, Remote, Time, Transmit};
 
 use crate::address::{Family, NodeId};
@@ -68,11 +69,21 @@ struct Host<N> {
     clock: LocalClock,
     /// For how late its alarms are.
     rng: Rng,
+    /// The datagram that leaves next, if it may not leave yet.
+    held: Option<Held>,
     life: Life,
     /// Turns so far, those of this second, and those that moved no datagram and served no user.
     turns: u64,
     second: u64,
     idle_turns: u32,
+}
+
+/// A datagram that leaves later than it is made: its node holds it until then, as a driver does.
+#[derive(Debug)]
+struct Held {
+    at: Time,
+    transmit: Transmit,
+    octets: Vec<u8>,
 }
 
 /// Whether a node's process runs.
@@ -148,6 +159,7 @@ impl<N: Node> World<N> {
             alarm: 0,
             clock,
             rng,
+            held: None,
             life: Life::Running,
             turns: 0,
             second: 0,
@@ -349,6 +361,9 @@ impl<N: Node> World<N> {
         let now = host.wake(self.now);
         host.turns += 1;
         let is_for_users = host.node.wake().is_some_and(|wake| wake <= now);
+        let sent_before = self.totals.sent;
+        self.send_held(id, now)?;
+        let host = &mut self.hosts[id.0];
         host.node.turn(now)?;
         if host.life == Life::DiesIn(host.turns) {
             host.life = Life::Dead;
@@ -356,26 +371,16 @@ impl<N: Node> World<N> {
             (0..self.streams.len()).for_each(|stream| self.end_stream(stream));
             return Ok(());
         }
-        let sent_before = self.totals.sent;
-        let mut out = std::mem::take(&mut self.out);
-        for count in 0.. {
-            let Some(transmit) = self.hosts[id.0].node.machine().poll_transmit(now, &mut out)
-            else {
-                break;
-            };
-            if count >= DRAIN_DATAGRAMS_MAX {
-                return Err(Fault::new(now, format!("node {} sends without end", id.0)));
-            }
-            self.hosts[id.0].node.sent(now, transmit.to, out.datagram.len())?;
-            self.send(id, transmit, &out.datagram);
-        }
-        self.out = out;
-        if cause == Cause::Alarm && !is_for_users && self.totals.sent == sent_before {
+        self.send_all(id, now)?;
+        let has_moved = self.totals.sent != sent_before || self.hosts[id.0].held.is_some();
+        if cause == Cause::Alarm && !is_for_users && !has_moved {
             self.count_idle_turn(id)?;
         }
         let host = &mut self.hosts[id.0];
         host.node.settle(now)?;
-        let timeout = host.node.machine().poll_timeout();
+        let held = host.held.as_ref().map(|held| held.at);
+        // It is not drained while it holds a datagram back, and nothing goes before that.
+        let timeout = held.or_else(|| host.node.machine().poll_timeout());
         if timeout.is_some_and(|timeout| timeout <= now) {
             let what =
                 format!("node {} is drained, yet its timeout {timeout:?} is not ahead", id.0);
@@ -385,6 +390,7 @@ impl<N: Node> World<N> {
         if wake.is_some_and(|wake| wake <= now) {
             return Err(Fault::new(now, format!("the users of node {} never rest", id.0)));
         }
+        let wake = wake.filter(|_| held.is_none());
         if let Some(next) = timeout.into_iter().chain(wake).min() {
             let late = match host.clock.lateness {
                 Duration::ZERO => Duration::ZERO,
@@ -393,6 +399,53 @@ impl<N: Node> World<N> {
             let at = host.clock.world(next) + late;
             self.file_alarm(id, at);
         }
+        Ok(())
+    }
+
+    /// Sends all that the machine has to send now, as a driver does: what leaves later is held, and it is asked for no
+    /// other until then.
+    fn send_all(&mut self, id: NodeId, now: Time) -> Result<(), Fault> {
+        let mut out = std::mem::take(&mut self.out);
+        for count in 0.. {
+            let host = &mut self.hosts[id.0];
+            if host.held.is_some() {
+                break;
+            }
+            let Some(transmit) = host.node.machine().poll_transmit(now, &mut out) else { break };
+            if count >= DRAIN_DATAGRAMS_MAX {
+                return Err(Fault::new(now, format!("node {} sends without end", id.0)));
+            }
+            match transmit.at.filter(|at| *at > now) {
+                Some(at) => {
+                    host.held = Some(Held { at, transmit, octets: out.datagram.clone() });
+                }
+                None => self.depart(id, now, transmit, &out.datagram)?,
+            }
+        }
+        self.out = out;
+        Ok(())
+    }
+
+    /// Sends the datagram that is held, if its time has come. One that is far too late is lost.
+    fn send_held(&mut self, id: NodeId, now: Time) -> Result<(), Fault> {
+        let held = self.hosts[id.0].held.take_if(|held| held.at <= now);
+        match held {
+            Some(Held { at, transmit, octets }) if now.since(at) <= HELD_LATE_MAX => {
+                self.depart(id, now, transmit, &octets)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn depart(
+        &mut self,
+        id: NodeId,
+        now: Time,
+        transmit: Transmit,
+        octets: &[u8],
+    ) -> Result<(), Fault> {
+        self.hosts[id.0].node.sent(now, transmit.to, octets.len())?;
+        self.send(id, transmit, octets);
         Ok(())
     }
 
@@ -453,6 +506,7 @@ impl<N: Node> World<N> {
             return Ok(());
         }
         let local = host.wake(self.now);
+        host.held = None;
         host.node.network_changed(local, Network::Changed);
         self.turn(id, Cause::Event)
     }
@@ -477,6 +531,8 @@ impl<N: Node> Host<N> {
     fn wake(&mut self, world: Time) -> Time {
         let local = self.clock.local(world);
         if self.asleep_until.take().is_some() {
+            // It is of the network before.
+            self.held = None;
             self.node.network_changed(local, Network::Slept);
         }
         local

@@ -2,6 +2,7 @@
 
 pub use crate::cli::command;
 pub use crate::failure::Failure;
+pub use crate::net::port::HELD_LATE_MAX;
 pub use crate::os::pty::look_at_line;
 pub use crate::server::line_poll::LinePoller;
 pub use crate::trace::{Trace, Verbosity};

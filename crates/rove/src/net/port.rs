@@ -25,7 +25,7 @@ use crate::os::process::give_back_freed_memory;
 const SLEPT_MIN: Duration = Duration::from_secs(2);
 
 /// A datagram that is later than this is not sent: the machine slept, and what is in it is said again.
-const HELD_LATE_MAX: Duration = Duration::from_millis(25);
+pub const HELD_LATE_MAX: Duration = Duration::from_millis(25);
 
 /// Clock, alarm, network changes and carrier of one driver.
 pub(crate) struct Port<'a> {
