@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use rove_term::{Dialect, Screen, Style, project};
+use rove_term::{Dialect, Screen, Style, project, unlike_row};
 
 /// One place where two screens differ.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -50,6 +50,16 @@ pub(crate) fn differences(shown: &Screen, wanted: &Screen) -> Vec<Difference> {
         all.push(difference("cursor".into(), shown, wanted));
     }
     all
+}
+
+/// Whether there are none. Rows are compared as a painter compares them, which copies neither screen.
+pub(crate) fn are_same(shown: &Screen, wanted: &Screen) -> bool {
+    // A cursor that is not shown may be anywhere.
+    let both_point = shown.modes().cursor_visible && wanted.modes().cursor_visible;
+    match both_point && shown.size() == wanted.size() {
+        true => unlike_row(shown, wanted, &Dialect::MOSH, 0..shown.size().rows).is_none(),
+        false => differences(shown, wanted).is_empty(),
+    }
 }
 
 /// The columns and the style of a cell, whose text takes the place of `text`.

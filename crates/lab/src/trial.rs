@@ -10,7 +10,7 @@ use rove_session::Peer;
 use rove_ssp::{Session as _, Time};
 
 use crate::attacker::Tally;
-use crate::compare::differences;
+use crate::compare::are_same;
 use crate::counters::{Counters, Rare};
 use crate::experiments::sender::WireKind;
 use crate::link::{Loss, Profile};
@@ -261,7 +261,7 @@ impl<'a> Trial<'a> {
             let so_far = self.session.world.totals().events;
             if events.replace(so_far) != Some(so_far) {
                 let wanted = self.session.server().server.screen();
-                is_same = differences(view.screen(), wanted).is_empty();
+                is_same = are_same(view.screen(), wanted);
             }
             if is_same {
                 let known = *known.get_or_insert(now + ECHO_ACK_WAIT);

@@ -5,7 +5,7 @@ use rove_term::screen::Buffer;
 use rove_term::{History, project};
 
 use super::Trial;
-use crate::compare::differences;
+use crate::compare::{are_same, differences};
 use crate::rng::Chance;
 
 /// A client gets the newest 10,000 lines at least, less those of a screen or two that it had before.
@@ -74,6 +74,6 @@ impl Trial<'_> {
     pub(super) fn unpainted_view(&self) -> bool {
         let client = self.session.client();
         let wanted = project(client.client.view().screen(), &client.client.dialect());
-        !differences(&client.session(), &wanted).is_empty()
+        !are_same(&client.session(), &wanted)
     }
 }

@@ -7,7 +7,7 @@ use crate::dialect::{Ability, Reader};
 use crate::render::motion::{Cursor, CursorKnowledge, sequence};
 use crate::render::paint::{Alike, Below, Ending, Painter, Pair};
 use crate::render::pen::{Pen, number_len, put_number};
-use crate::render::view::{Look, Text, UNSEEN, equal_len, is_covered};
+use crate::render::view::{Look, Text, UNSEEN, equal_len, equal_plain_len, is_covered};
 use crate::screen::cell::{Cell, LINK_MASK, STYLE_MASK, TEXT_MASK, WIDTH_MASK};
 use crate::screen::style::{Attrs, Style};
 
@@ -59,8 +59,12 @@ impl<'a> Painter<'a, '_> {
                 return Some(col);
             }
             let plain = !is_covered(pair.old, col) && !is_covered(pair.new, col);
-            if plain && matches!(self.alike, Alike::Always) {
-                col += equal_len(&pair.old[col..], &pair.new[col..]);
+            if plain {
+                let (old, new) = (&pair.old[col..], &pair.new[col..]);
+                col += match self.alike {
+                    Alike::Always => equal_len(old, new),
+                    Alike::Below(_) => equal_plain_len(old, new),
+                };
             }
             if col >= cols {
                 return None;

@@ -8,7 +8,10 @@ use core::ops::Range;
 use crate::dialect::{Ability, Dialect, Emulation, Reader};
 use crate::flag;
 use crate::render::{degrade, extras};
-use crate::screen::cell::{Cell, ClusterId, Glyph, LinkId, PROTECTED, SEMANTIC_MASK, StyleId};
+use crate::screen::cell::{
+    CLUSTER, Cell, ClusterId, Glyph, LINK_MASK, LinkId, PROTECTED, SEMANTIC_MASK, STYLE_MASK,
+    StyleId, WIDTH_MASK,
+};
 use crate::screen::pool::{Link, Pool};
 use crate::screen::row::{LineSize, Row};
 use crate::screen::style::Style;
@@ -408,6 +411,9 @@ fn is_steady(c: char) -> bool {
 /// Bits that no reader shows.
 pub(super) const UNSEEN: u64 = PROTECTED | SEMANTIC_MASK;
 
+/// Bits that refer to a pool, or to another column.
+const DRESSED: u64 = STYLE_MASK | LINK_MASK | CLUSTER | WIDTH_MASK;
+
 /// Cells compared at once.
 const CHUNK: usize = 8;
 
@@ -422,6 +428,14 @@ fn alike(old: &[Cell], new: &[Cell]) -> bool {
 pub(super) fn equal_len(old: &[Cell], new: &[Cell]) -> usize {
     let chunks = old.chunks_exact(CHUNK).zip(new.chunks_exact(CHUNK));
     CHUNK * chunks.take_while(|(old, new)| alike(old, new)).count()
+}
+
+/// The same for cells of two pools, as far as they are narrow characters in the plain style, which mean the same in
+/// all pools.
+pub(super) fn equal_plain_len(old: &[Cell], new: &[Cell]) -> usize {
+    let is_plain = |new: &[Cell]| new.iter().fold(0, |all, cell| all | cell.bits()) & DRESSED == 0;
+    let chunks = old.chunks_exact(CHUNK).zip(new.chunks_exact(CHUNK));
+    CHUNK * chunks.take_while(|(old, new)| alike(old, new) && is_plain(new)).count()
 }
 
 /// The columns from the first to the last in which two rows of one pool, equally long, look different.
