@@ -91,6 +91,9 @@ fn what_fails_in_real_time_is_run_again_alone() {
     );
 }
 
+/// How a target is run: as it was built.
+const RUN: &str = "asked: fuzz run -s none --no-trace-compares predict";
+
 /// A fuzz target that begins from nothing fails before anything is built.
 #[test]
 fn a_fuzz_target_needs_inputs_to_begin_from() {
@@ -99,7 +102,7 @@ fn a_fuzz_target_needs_inputs_to_begin_from() {
     };
     let output = gate("fuzz", "seeded", &cargo("predict\\nkeyboard\\n"));
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && said.contains("asked: fuzz run -s none predict"), "{said}");
+    assert!(output.status.success() && said.contains(RUN), "{said}");
 
     let output = gate("fuzz", "unseeded", &cargo("predict\\nno_such_target\\n"));
     let said = String::from_utf8(output.stdout).unwrap();

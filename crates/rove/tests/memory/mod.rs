@@ -100,6 +100,9 @@ impl Patterns {
                 heads.entry(head(octets)).or_default().push(index);
                 heads
             });
+        // Without optimisation a hash for each octet of a process takes minutes.
+        let mut begins = [false; 256];
+        self.0.iter().for_each(|(_, octets)| begins[usize::from(octets[0])] = true);
         let longest = self.0.iter().map(|(_, octets)| octets.len()).max().unwrap_or(0);
         let memory = File::open(format!("/proc/{pid}/mem"))
             .unwrap_or_else(|error| panic!("cannot look into {pid}, which takes root: {error}"));
@@ -113,7 +116,11 @@ impl Patterns {
                 // What the kernel itself maps (vvar) cannot be read.
                 let Ok(length) = memory.read_at(&mut octets[..length], at) else { break };
                 seen += length;
-                for (offset, window) in octets[..length].windows(PATTERN_BYTES_MIN).enumerate() {
+                for offset in 0..(length + 1).saturating_sub(PATTERN_BYTES_MIN) {
+                    let window = &octets[offset..];
+                    if !begins[usize::from(window[0])] {
+                        continue;
+                    }
                     let begun = heads.get(&head(window)).into_iter().flatten();
                     for (name, pattern) in begun.map(|&index| &self.0[index]) {
                         if offset < READ_BYTES && octets[offset..length].starts_with(pattern) {
