@@ -1,7 +1,7 @@
 //! Hostile input: every count is bounded, work is linear, memory is flat (threats rows 1 to 5, 7, 9).
 //! Work is counted in cells touched, not timed.
 
-use rove_term::{Checksums, Dialect, Resizing, Size, Terminal};
+use rove_term::{Checksums, Dialect, Resizing, SavesErased, Size, Terminal, TerminalProperties};
 
 const NUMBERS: [&str; 6] = ["", "0", "1", "65536", "2147483648", "9223372036854775808"];
 const SIZES: [(i64, i64); 3] = [(24, 80), (100, 30), (1, 1)];
@@ -18,6 +18,10 @@ const STATES: [&str; 5] = [
 fn terminal(size: (i64, i64)) -> Terminal {
     let mut terminal = Terminal::new(Size::clamped(size.0, size.1), Dialect::ROVE);
     terminal.set_checksums(Checksums::Answered);
+    terminal.set_properties(TerminalProperties {
+        saves_erased: SavesErased::FromHome,
+        ..TerminalProperties::default()
+    });
     terminal
 }
 

@@ -2,7 +2,7 @@
 //! above this crate, are made of.
 
 use rove_term::history::Keeping;
-use rove_term::{Dialect, Size, Terminal};
+use rove_term::{Dialect, SavesErased, Size, Terminal, TerminalProperties};
 
 fn terminal(rows: i64, cols: i64) -> Terminal {
     Terminal::new(Size::clamped(rows, cols), Dialect::ROVE)
@@ -64,6 +64,29 @@ fn what_takes_long_is_counted() {
         let touched = cells(size, set_up, &octets);
         let shown = &octets[..octets.len().min(30)];
         assert!(touched >= least, "{shown:?} on {size:?}: {touched} cells");
+    }
+}
+
+/// A screen that is saved when it is erased is searched for its last line in use, and its lines are packed.
+#[test]
+fn saving_what_is_erased_is_counted() {
+    for (set_up, least) in [
+        // Written over with blanks, which takes a look at each cell.
+        ("\x1b#8\x1b[44m\x1b[2J\x1b[m\x1b[2J", 2 * 100 * 1000),
+        ("\x1b#8", 2 * 100 * 1000),
+        ("", 100 * 1000),
+    ] {
+        let mut terminal = terminal(100, 1000);
+        let saves_erased = SavesErased::All;
+        terminal
+            .set_properties(TerminalProperties { saves_erased, ..TerminalProperties::default() });
+        terminal.advance(set_up.as_bytes());
+        let lines = terminal.history().len();
+        let before = terminal.cells_touched();
+        terminal.advance(b"\x1b[2J");
+        let touched = terminal.cells_touched() - before;
+        let saved = terminal.history().len() - lines;
+        assert!(touched >= least, "{set_up:?}: {touched} cells for {saved} lines");
     }
 }
 

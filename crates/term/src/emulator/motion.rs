@@ -267,7 +267,10 @@ impl Emulator<'_> {
                 .iter()
                 .any(|cell| *cell != crate::screen::cell::Cell::BLANK)
         };
-        let used = (0..self.rows()).rfind(is_used).map_or(0, |last| last + 1);
+        let last = (0..self.rows()).rfind(is_used);
+        let searched = self.rows() - last.unwrap_or(0);
+        self.grid.touch_rows(searched, self.cols());
+        let used = last.map_or(0, |last| last + 1);
         for row in 0..used {
             let packed = self.history.push(self.grid.row(row), self.pool);
             self.touched(packed);
