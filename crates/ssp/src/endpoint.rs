@@ -484,6 +484,10 @@ impl<L: State, R: State> Endpoint<L, R> {
 
     /// Ends a shutdown that has waited long enough, or that nobody can be told of.
     fn end_if_due(&mut self, now: Time) {
+        // The peer has left by a stream, which ended with it: it waits for no acknowledgment, or has it.
+        if self.remote_num() == StateNum::SHUTDOWN && self.path.peer().is_none() {
+            return self.finish(Event::Closed { clean: self.final_acks > 0 });
+        }
         let unreachable = self.sender.is_closing() && self.path.peer().is_none();
         if unreachable || self.sender.close_deadline(&self.path.rtt).is_some_and(|at| at <= now) {
             self.finish(Event::Closed { clean: false });

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove_ssp::{
-    Arrival, BadDiff, Config, ConnId, Context, Endpoint, KeyPair, Machine, NativeWire, Outbox,
-    Remote, Role, Session, State, StreamId, Time, Timing,
+    Arrival, BadDiff, Config, ConnId, Context, Endpoint, Event, KeyPair, Machine, NativeWire,
+    Outbox, Remote, Role, Session, State, StateNum, StreamId, Time, Timing,
 };
 use zeroize::Zeroizing;
 
@@ -77,7 +77,7 @@ impl Ends {
             let config = Config {
                 role,
                 wire: Box::new(NativeWire::new(&secrets, conn, role)),
-                timing: Timing::ROVE,
+                timing: Timing { final_acks: 4, ..Timing::ROVE },
                 peer: (role == Role::Client).then(server_at),
                 local: Page::default(),
                 remote: Page::default(),
@@ -257,4 +257,31 @@ fn a_stranger_with_a_copy_is_asked_and_not_followed() {
     }
     assert!(spent > 0 && ends.by_udp[DOWN] >= 1);
     assert!(ends.by_udp[DOWN] as usize * 55 <= 3 * spent, "{} {spent}", ends.by_udp[DOWN]);
+}
+
+/// A client that leaves takes its stream with it, as soon as it has the answer to its goodbye or before. The server is over
+/// then: nobody hears what else it has to say.
+#[test]
+fn a_client_that_leaves_with_its_stream_leaves_no_server_behind() {
+    for waits in [true, false] {
+        let mut ends = Ends::carried([false; 2]);
+        ends.say(UP, 5, 2000);
+        while ends.ends[UP].poll_event().is_some() {}
+        ends.ends[UP].close(ends.now);
+        let gone = (0..1000).find(|_| {
+            ends.run(1);
+            let mut events = std::iter::from_fn(|| ends.ends[UP].poll_event());
+            let has_answer = events.any(|event| event == Event::Closed { clean: true });
+            has_answer || !waits && ends.ends[DOWN].remote_num() == StateNum::SHUTDOWN
+        });
+        assert!(gone.is_some(), "the client was not heard");
+        for end in &mut ends.ends {
+            end.stream_closed(ends.now, StreamId::new(3));
+        }
+        ends.run(1);
+        let events = std::iter::from_fn(|| ends.ends[DOWN].poll_event());
+        let closed = events.filter(|event| matches!(event, Event::Closed { .. })).count();
+        assert_eq!(closed, 1, "waits for the answer: {waits}");
+        assert_eq!(ends.ends[DOWN].poll_timeout(), None);
+    }
 }
