@@ -32,6 +32,8 @@ pub struct Outcome {
     pub detached: u64,
     /// Clients that were killed.
     pub killed: u64,
+    /// Clients that slept when the program ended.
+    pub slept: u64,
     /// Keys delivered.
     pub keys: u64,
     /// The most clients at a time.
@@ -72,6 +74,17 @@ const PAUSE: Duration = Duration::from_millis(400);
 /// How long a healed session may take until all screens are equal.
 const CONVERGE: Duration = Duration::from_secs(40);
 
+/// How long before the program's end clients fall asleep, at most: the server still takes them to be there. And how long
+/// they sleep: their addresses are forgotten meanwhile.
+const DROWSY: Duration = Duration::from_secs(9);
+const ASLEEP: Duration = Duration::from_secs(200);
+
+/// How long a client that wakes may take to hear that the program has ended.
+const AWAKE: Duration = Duration::from_secs(30);
+
+/// How the program ends.
+const EXIT_STATUS: i32 = 41;
+
 /// Runs the session of this seed.
 ///
 /// # Errors
@@ -86,6 +99,7 @@ pub fn run(seed: u64) -> Result<Outcome, Fault> {
         crowd.session.world.run_until(next)?;
     }
     crowd.converge(&mut rng)?;
+    crowd.end(&mut rng)?;
     crowd.outcome.hash = crowd.session.world.trace_hash();
     Ok(crowd.outcome)
 }
@@ -235,17 +249,62 @@ impl Crowd {
             self.join(rng)?;
         }
         let server_id = self.session.server_id;
-        for member in &self.members {
-            for (from, to) in [(member.node, server_id), (server_id, member.node)] {
-                let profile = Profile::delay(Duration::from_millis(50));
-                self.session.world.set_profile(from, to, profile);
-            }
+        for member in 0..self.members.len() {
+            self.set_loss(member, 0);
         }
         self.session.server_mut().host.stop();
         self.session.world.poke(server_id)?;
         let end = self.session.world.now() + CONVERGE;
         self.session.world.run_until(end)?;
         self.check()
+    }
+
+    fn set_loss(&mut self, member: usize, percent: u32) {
+        let (node, server_id) = (self.members[member].node, self.session.server_id);
+        for (from, to) in [(node, server_id), (server_id, node)] {
+            let profile = Profile::delay(Duration::from_millis(50)).loss(Chance::percent(percent));
+            self.session.world.set_profile(from, to, profile);
+        }
+    }
+
+    /// The program ends while nothing comes through to some of those who are there. All hear how it has ended, these once
+    /// they are reached again.
+    fn end(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+        let (sleeping, awake): (Vec<usize>, Vec<usize>) =
+            self.there().into_iter().partition(|_| rng.below(2) == 0);
+        self.outcome.slept = sleeping.len() as u64;
+        for member in &sleeping {
+            self.set_loss(*member, 100);
+        }
+        self.wait(rng.span_below(DROWSY))?;
+        let server_id = self.session.server_id;
+        let now = self.session.world.local_now(server_id);
+        self.session.server_mut().server.child_exited(now, EXIT_STATUS);
+        self.session.world.poke(server_id)?;
+        self.wait(ASLEEP)?;
+        self.check_told(&awake)?;
+        for member in &sleeping {
+            self.set_loss(*member, 0);
+        }
+        self.wait(AWAKE)?;
+        self.check_told(&sleeping)
+    }
+
+    fn wait(&mut self, span: Duration) -> Result<(), Fault> {
+        let end = self.session.world.now() + span;
+        self.session.world.run_until(end)
+    }
+
+    fn check_told(&self, members: &[usize]) -> Result<(), Fault> {
+        for number in members {
+            let end = self.session.world.node(self.members[*number].node).person();
+            let status = end.exit.as_ref().and_then(|exit| exit.status);
+            if status != Some(EXIT_STATUS) {
+                let what = format!("client {number} is not told of the end: {:?}", end.exit);
+                return Err(Fault::new(self.session.world.now(), what));
+            }
+        }
+        Ok(())
     }
 
     fn check(&mut self) -> Result<(), Fault> {

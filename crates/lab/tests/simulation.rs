@@ -114,20 +114,23 @@ fn clients_come_leave_and_die() {
         all.detached += outcome.detached;
         all.killed += outcome.killed;
         all.alone += outcome.alone;
+        all.slept += outcome.slept;
         all.keys += outcome.keys;
         all.most = all.most.max(outcome.most);
     }
     say(&format!(
-        "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} keys",
+        "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} slept \
+         at the end, {} keys",
         seeds.len(),
         all.joined,
         all.detached,
         all.killed,
         all.alone,
+        all.slept,
         all.keys
     ));
     if seeds.len() > 1 {
-        for count in [all.joined, all.detached, all.killed, all.alone] {
+        for count in [all.joined, all.detached, all.killed, all.alone, all.slept] {
             assert!(count >= CROWDS / 4, "too little happens: {all:?}");
         }
         assert!(all.most >= 4 && all.keys >= CROWDS * 50, "{all:?}");

@@ -123,6 +123,16 @@ impl<L: State, R: State> Connection<L, R> {
         }
     }
 
+    /// Ends the session as [`close`](Self::close) does, and waits for the peer's answer without a limit, also while the
+    /// peer is away: it is told when it is heard again.
+    pub fn close_and_wait(&mut self, cause: Cause) {
+        if self.is_open() {
+            self.cause = Some(cause);
+            self.phase = Phase::Closing;
+            self.endpoint.close_and_wait();
+        }
+    }
+
     /// Ends the session as [`close`](Self::close) does, and does not wait for the peer's answer: the last datagram
     /// goes out a few times within 30 ms, and then the session is over.
     pub fn leave(&mut self, now: Time, cause: Cause) {

@@ -366,7 +366,12 @@ impl Viewer {
         let is_gone = !self.was_heard(now, AWAY_AFTER);
         if is_gone || self.drains_until.is_none_or(|time| time <= now) {
             self.drains_until = None;
-            self.begin_close(now, host, Cause::Closed);
+            self.show(now, host.last_picture(now), host);
+            match &self.session {
+                // It may fall asleep at any moment, and comes back for what it was not told.
+                Some(_) => self.connection.close_and_wait(Cause::Closed),
+                None => self.connection.close(now, Cause::Closed),
+            }
         }
     }
 

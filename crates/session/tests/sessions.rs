@@ -49,6 +49,8 @@ struct Room {
     read: Vec<u8>,
     exit: Option<server::Exit>,
     sent: u64,
+    /// Those of the server.
+    said: u64,
 }
 
 fn wire(number: u32, role: Role) -> Box<NativeWire> {
@@ -86,6 +88,7 @@ impl Room {
             read: Vec::new(),
             exit: None,
             sent: 0,
+            said: 0,
         };
         room.sit(1, size(24, 80));
         room.run(ms(500));
@@ -167,6 +170,7 @@ impl Room {
         }
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
             self.sent += 1;
+            self.said += 1;
             let to = self.seats.iter().find(|seat| transmit.to == address_of(seat.number));
             if let Some(seat) = to.filter(|seat| !seat.is_cut) {
                 let at = self.now + DELAY;
@@ -416,6 +420,43 @@ fn the_end_of_the_program_waits_for_a_client_that_sleeps() {
     assert_eq!(room.seat(1).exit.map(|exit| (exit.clean, exit.status)), Some((true, Some(7))));
     assert!(room.seat(1).client.view().screen().row_text(0).starts_with("the last words"));
     assert!(room.exit.is_some_and(|exit| exit.clean));
+}
+
+/// It falls asleep just before or after the program's end: the server has begun to tell it.
+#[test]
+fn a_client_that_falls_asleep_as_the_program_ends_is_told_when_it_wakes() {
+    for (before, after) in [(ms(5_000), ms(0)), (ms(0), ms(0)), (ms(0), ms(10))] {
+        let mut room = Room::new(Some("1"));
+        room.run(ms(500));
+        room.seat(1).is_cut = after.is_zero();
+        room.run(before);
+        room.server.handle_output(room.now, b"the last words");
+        room.server.child_exited(room.now, 7);
+        room.run(after);
+        // What flies arrives at the server alone.
+        room.seat(1).is_cut = true;
+        room.flying.retain(|it| it.to.is_none());
+        let said = room.said;
+        room.run(Duration::from_secs(3600));
+        let said = room.said - said;
+        assert!(said <= 30, "{said} datagrams to a client that sleeps");
+        assert_eq!((room.exit, room.seat(1).exit), (None, None));
+        room.seat(1).is_cut = false;
+        room.run(Duration::from_secs(20));
+        let exit = room.seat(1).exit.map(|exit| (exit.clean, exit.status));
+        assert_eq!(exit, Some((true, Some(7))));
+        assert!(room.seat(1).client.view().screen().row_text(0).starts_with("the last words"));
+        assert!(room.exit.is_some_and(|exit| exit.clean));
+    }
+    // The owner of the session decides when nobody is waited for any more.
+    let mut room = Room::new(Some("1"));
+    room.run(ms(500));
+    room.seat(1).is_cut = true;
+    room.server.child_exited(room.now, 7);
+    room.run(Duration::from_secs(3600));
+    room.server.close(room.now);
+    room.run(ms(1));
+    assert_eq!(room.exit.map(|exit| exit.clean), Some(false));
 }
 
 #[test]

@@ -228,6 +228,12 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
+    /// The same for a peer that may be away: it is told when it is heard again, however long that takes, and wherever it
+    /// is then. For as long as the owner of the session waits.
+    pub fn close_and_wait(&mut self) {
+        self.sender.close_and_wait();
+    }
+
     /// What happened since the last call, one at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -488,7 +494,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         if self.remote_num() == StateNum::SHUTDOWN && self.path.peer().is_none() {
             return self.finish(Event::Closed { clean: self.final_acks > 0 });
         }
-        let unreachable = self.sender.is_closing() && self.path.peer().is_none();
+        let unreachable = self.sender.waits_briefly() && self.path.peer().is_none();
         if unreachable || self.sender.close_deadline(&self.path.rtt).is_some_and(|at| at <= now) {
             self.finish(Event::Closed { clean: false });
         }

@@ -52,11 +52,14 @@ pub(crate) struct Shutdown {
     peers: bool,
 }
 
-/// Our shutdown: since when, and how often announced.
+/// Our shutdown, and how often it was announced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
-    since: Time,
+    /// Until when an answer is awaited. `None`: for as long as the owner of the session lets it.
+    until: Option<Time>,
     tries: u32,
+    /// Tries since the peer was heard.
+    unanswered: u32,
 }
 
 impl Shutdown {
@@ -165,6 +168,9 @@ impl<L: State> Sender<L> {
         loss: f64,
         feedback: Option<Feedback>,
     ) {
+        if let Some(ours) = &mut self.closing.ours {
+            ours.unanswered = 0;
+        }
         self.core.loss = feedback.map_or(loss, |feedback| feedback.loss);
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.on_datagram(now, path, loss, feedback);
@@ -309,9 +315,18 @@ impl<L: State> Sender<L> {
         }
     }
 
-    /// The object is final: announce it as the last.
+    /// The object is final: announce it as the last, for a limited time.
     pub(crate) fn close(&mut self, now: Time) {
-        self.closing.ours.get_or_insert(Announced { since: now, tries: 0 });
+        self.announce_end(Some(now + self.core.timing.close_time_max));
+    }
+
+    /// The object is final: announce it as the last, until that is answered.
+    pub(crate) fn close_and_wait(&mut self) {
+        self.announce_end(None);
+    }
+
+    fn announce_end(&mut self, until: Option<Time>) {
+        self.closing.ours.get_or_insert(Announced { until, tries: 0, unanswered: 0 });
     }
 
     /// The peer's object is final: acknowledge that soon. Whether this is news.
@@ -370,7 +385,7 @@ impl<L: State> Sender<L> {
             Policy::Adaptive(adaptive) if !closing.has_begun() => adaptive.wake(core, path),
             _ if self.tries_are_used_up() => None,
             _ if self.only_leaves() => Some(core.heartbeat),
-            _ => self.mosh_rules(&path.rtt).wake(core, &path.rtt),
+            _ => self.mosh_rules(&path.rtt).wake(core),
         }
     }
 
@@ -382,9 +397,9 @@ impl<L: State> Sender<L> {
             && self.core.role == Role::Client
     }
 
-    /// When our shutdown stops waiting for an answer.
+    /// When our shutdown stops waiting for an answer. `None`: it has not begun, or there is no limit.
     pub(crate) fn close_deadline(&self, rtt: &RttEstimator) -> Option<Time> {
-        let deadline = self.closing.ours?.since + self.core.timing.close_time_max;
+        let deadline = self.closing.ours?.until?;
         Some(match self.tries_are_used_up() {
             // Nothing more will be said, so only an answer that is under way is worth waiting for.
             true => deadline.min(self.core.history.last().last_sent + rtt.rto()),
@@ -410,6 +425,11 @@ impl<L: State> Sender<L> {
         self.closing.ours.is_some()
     }
 
+    /// Whether we have begun to shut down and wait for a limited time.
+    pub(crate) fn waits_briefly(&self) -> bool {
+        self.closing.ours.is_some_and(|ours| ours.until.is_some())
+    }
+
     /// Half the round trip, within bounds (§4.1).
     pub(crate) fn send_interval(&self, rtt: &RttEstimator) -> Duration {
         self.core.send_interval(rtt)
@@ -423,11 +443,12 @@ impl<L: State> Sender<L> {
         if self.only_leaves() {
             return self.poll_final_ack(now, stats);
         }
-        let message = self.mosh_rules(rtt).poll(now, &mut self.core, rtt, stats)?;
+        let message = self.mosh_rules(rtt).poll(now, &mut self.core, stats)?;
         // Counted when it is said, not when it is due: a server without an address says nothing and
         // keeps its tries.
         if let Some(ours) = &mut self.closing.ours {
-            ours.tries += 1;
+            ours.tries = ours.tries.saturating_add(1);
+            ours.unanswered = ours.unanswered.saturating_add(1);
         }
         Some(message.into())
     }
@@ -447,21 +468,39 @@ impl<L: State> Sender<L> {
     fn mosh_rules(&self, rtt: &RttEstimator) -> MoshRules {
         let Sender { core, policy, closing } = self;
         let last_sent = core.history.last().last_sent;
+        let interval = self.interval(rtt);
         let ack_at = match closing {
             Shutdown { ours: None, peers: false } => core.heartbeat_at(Rest::Never),
             // §4.4 has both wait a send interval, at most: the end that answers may hurry.
             Shutdown { peers: true, .. } => Some(last_sent + core.timing.send_interval_min),
-            Shutdown { .. } => Some(last_sent + core.send_interval(rtt)),
+            Shutdown { .. } => Some(last_sent + interval),
         };
         let (new, again) = match closing.ours {
             Some(_) => (Number::Shutdown, Number::Shutdown),
             None => (Number::New, Number::Last),
         };
-        MoshRules { ack_at, timeout: policy.timeout(core, rtt), new, again }
+        MoshRules { ack_at, interval, timeout: policy.timeout(core, rtt), new, again }
+    }
+
+    /// The shortest time between two sends. A peer that is gone is not flooded with our goodbye; once it is heard again
+    /// it is told at once.
+    fn interval(&self, rtt: &RttEstimator) -> Duration {
+        let Timing { close_tries_fast, rest_interval, .. } = self.core.timing;
+        let interval = self.core.send_interval(rtt);
+        let slow = self
+            .closing
+            .ours
+            .map_or(0, |ours| (ours.unanswered + 1).saturating_sub(close_tries_fast));
+        match slow {
+            0 => interval,
+            // So many times twice as long is longer than any limit.
+            _ => (interval * (1 << slow.min(16))).min(rest_interval),
+        }
     }
 
     fn tries_are_used_up(&self) -> bool {
-        self.closing.ours.is_some_and(|ours| ours.tries >= self.core.timing.close_tries_max)
+        let tries_max = self.core.timing.close_tries_max;
+        self.closing.ours.is_some_and(|ours| ours.until.is_some() && ours.tries >= tries_max)
     }
 }
 

@@ -48,6 +48,9 @@ pub struct Timing {
     pub quench: Duration,
     /// How often our shutdown is announced before we leave without an answer. 16 (§4.4).
     pub close_tries_max: u32,
+    /// How many announcements without an answer are a send interval apart. Each later one waits twice as long as the
+    /// one before it, up to `rest_interval`. 16, ours: stock sends no more than that.
+    pub close_tries_fast: u32,
     /// How long our shutdown waits for an answer. 10 s (§4.4).
     pub close_time_max: Duration,
     /// How often the peer's shutdown is acknowledged before we leave. 1 (§4.4): a peer that misses it
@@ -234,6 +237,7 @@ impl Timing {
         received_bytes_max: 64 << 20,
         quench: Duration::from_millis(15_000),
         close_tries_max: 16,
+        close_tries_fast: 16,
         close_time_max: Duration::from_millis(10_000),
         final_acks: 1,
         rtt_initial: Duration::from_millis(1000),

@@ -259,6 +259,41 @@ fn a_stranger_with_a_copy_is_asked_and_not_followed() {
     assert!(ends.by_udp[DOWN] as usize * 55 <= 3 * spent, "{} {spent}", ends.by_udp[DOWN]);
 }
 
+/// A server whose client is nowhere keeps its last state until the client is heard, wherever that is then. It says nothing
+/// meanwhile.
+#[test]
+fn a_goodbye_waits_for_a_client_that_is_nowhere() {
+    for by_stream in [true, false] {
+        let mut ends = if by_stream { Ends::carried([false; 2]) } else { Ends::new() };
+        ends.say(UP, 5, 2000);
+        ends.say(DOWN, 6, 2000);
+        (ends.udp, ends.stream) = ([false; 2], false);
+        if by_stream {
+            ends.ends[DOWN].stream_closed(ends.now, StreamId::new(3));
+        }
+        while ends.ends[DOWN].poll_event().is_some() {}
+        ends.ends[DOWN].close_and_wait();
+        ends.run(60_000);
+        let said = ends.by_udp[DOWN];
+        assert!(said <= 30, "{said} datagrams to a client that is gone");
+        assert_eq!((ends.peers()[DOWN], ends.ends[DOWN].poll_timeout()), (None, None));
+        ends.run(60_000);
+        assert_eq!(ends.by_udp[DOWN], said);
+        assert_eq!(ends.ends[DOWN].poll_event(), None);
+        ends.ends[UP].stream_closed(ends.now, StreamId::new(3));
+        ends.udp = [true; 2];
+        let ended = |ends: &mut Ends| {
+            let events = std::iter::from_fn(|| ends.ends[DOWN].poll_event());
+            events.filter(|event| matches!(event, Event::Closed { clean: true })).count()
+        };
+        let told = (0..15_000).find(|_| {
+            ends.run(1);
+            ends.ends[UP].remote_num() == StateNum::SHUTDOWN && ended(&mut ends) == 1
+        });
+        assert!(told.is_some(), "the client was not told: {:?}", ends.peers());
+    }
+}
+
 /// A client that leaves takes its stream with it, as soon as it has the answer to its goodbye or before. The server is over
 /// then: nobody hears what else it has to say.
 #[test]

@@ -43,8 +43,8 @@ pub(crate) fn server_stream(id: StreamId, socket: OwnedFd) -> io::Result<Stdio> 
     Stdio::new(id, socket.try_clone()?, socket, b"")
 }
 
-/// How long a session that clients come back to says goodbye to one that does not answer. A client that is at rest when
-/// its way fails notices that 10 s later, and runs ssh after 10 s more.
+/// How long a session that clients come back to says goodbye to one that does not answer, where it ends for another reason
+/// than its program's end. A client that is at rest when its way fails notices that 10 s later, and runs ssh after 10 s more.
 pub(super) const GOODBYE_WAIT: Duration = Duration::from_secs(60);
 
 /// The same where the server was told to end: a machine that goes down waits for that.

@@ -4,7 +4,6 @@
 use core::time::Duration;
 
 use crate::instruction::Instruction;
-use crate::recovery::rtt::RttEstimator;
 use crate::sender::core::{Core, DIFF_BYTES_MAX, Number};
 use crate::state::State;
 use crate::stats::Stats;
@@ -14,6 +13,8 @@ use crate::time::Time;
 pub(crate) struct MoshRules {
     /// When an instruction goes out even if there is nothing new to say.
     pub ack_at: Option<Time>,
+    /// The shortest time between two sends.
+    pub interval: Duration,
     /// How long a sent state is assumed received without an acknowledgment.
     pub timeout: Duration,
     /// How a new state is numbered, and one that is sent again.
@@ -23,19 +24,18 @@ pub(crate) struct MoshRules {
 
 impl MoshRules {
     /// When [`poll`](MoshRules::poll) has something to do.
-    pub(super) fn wake<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
-        self.data_at(core, rtt).into_iter().chain(self.ack_at).min()
+    pub(super) fn wake<L: State>(&self, core: &Core<L>) -> Option<Time> {
+        self.data_at(core).into_iter().chain(self.ack_at).min()
     }
 
     pub(super) fn poll<L: State>(
         &self,
         now: Time,
         core: &mut Core<L>,
-        rtt: &RttEstimator,
         stats: &mut Stats,
     ) -> Option<Instruction> {
         let ack_due = self.ack_at.is_some_and(|at| at <= now);
-        if !ack_due && self.data_at(core, rtt).is_none_or(|at| at > now) {
+        if !ack_due && self.data_at(core).is_none_or(|at| at > now) {
             return None;
         }
 
@@ -50,7 +50,7 @@ impl MoshRules {
         }
         if diff.is_empty()
             && core.history.last().current
-            && self.data_at(core, rtt).is_none_or(|at| at > now)
+            && self.data_at(core).is_none_or(|at| at > now)
         {
             if !ack_due {
                 return None;
@@ -71,12 +71,12 @@ impl MoshRules {
     /// When the object itself is a reason to send (§4.2, rule 2), asked as of any later moment: the
     /// assumed state falls back to the first when the oldest unacknowledged one has expired, and no
     /// condition holds again once it has ceased.
-    fn data_at<L: State>(&self, core: &Core<L>, rtt: &RttEstimator) -> Option<Time> {
+    fn data_at<L: State>(&self, core: &Core<L>) -> Option<Time> {
         // Only an acknowledgment or a change can make it shorter.
         if core.too_long {
             return None;
         }
-        let frame = core.history.last().last_sent + core.send_interval(rtt);
+        let frame = core.history.last().last_sent + self.interval;
         if !core.history.last().current {
             return Some(frame.max(core.gathered_at()));
         }
@@ -87,7 +87,7 @@ impl MoshRules {
         } else if core.history.is_pending() {
             // The object has changed back. Stock leaves a peer that holds the state between with it
             // until the next keepalive.
-            core.history.last().last_sent + self.timeout
+            frame.max(core.history.last().last_sent + self.timeout)
         } else {
             return None;
         };

@@ -456,3 +456,38 @@ fn closing_hurries_both_ends() {
     // The last try was at 800 ms; its answer is awaited for one more timeout.
     assert_eq!(bench.sender.close_deadline(&bench.path.rtt), Some(ms(900)));
 }
+
+/// When the end is said, up to this time.
+fn announced(bench: &mut Bench, until_ms: u64) -> Vec<u64> {
+    let mut times = Vec::new();
+    while let Some(at_ms) = bench.wake_ms().filter(|&at_ms| at_ms <= until_ms) {
+        times.extend(bench.poll(at_ms).map(|_| at_ms));
+    }
+    times
+}
+
+/// Who waits for an answer without a limit says it less and less often, until the peer is heard again.
+#[test]
+fn a_goodbye_that_nobody_answers_backs_off() {
+    for mut bench in [Bench::new(100, Reference::Assumed), rove(100)] {
+        bench.push(0, 1);
+        bench.poll(10);
+        bench.acknowledge(1);
+        bench.push(20, 1);
+        bench.sender.close_and_wait();
+        let times = announced(&mut bench, 60_000);
+        let waits: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(waits[..15], [50; 15], "as stock");
+        let slow = [100, 200, 400, 800, 1600, 3200, 6400];
+        assert_eq!(waits[15..22], slow);
+        assert!(waits[22..].iter().all(|wait| *wait == 10_000), "{waits:?}");
+        assert_eq!(waits.len(), 26);
+        assert_eq!(bench.sender.close_deadline(&bench.path.rtt), None);
+        bench.sender.on_datagram(ms(60_000), &bench.path, 0.0, None);
+        assert!(bench.wake_ms().is_some_and(|at_ms| at_ms <= 60_000), "at once");
+        assert!(bench.poll(60_000).is_some());
+        assert_eq!(announced(&mut bench, 60_100), [60_050, 60_100]);
+        bench.acknowledge(u64::MAX);
+        assert_eq!(bench.sender.acked(), StateNum::SHUTDOWN);
+    }
+}
