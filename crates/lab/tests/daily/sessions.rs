@@ -388,6 +388,16 @@ fn names_and_lifetimes(host: &Host) -> Outcome {
     says(host, &["kill", "here"], &["which session?", "--all"])?;
     says(host, &["kill", "here:work"], &["ended work on here"])?;
     says(host, &["ls", "here"], &["no sessions of yours on here"])?;
+    // Who is in a session that is ended hears of it.
+    let mut ended = client(host, &["new", "-s", "seen", "here", "cat"], size(ROWS, 80))?;
+    ended.send("typed\r");
+    shows(&mut ended, "typed")?;
+    says(host, &["kill", "here:seen"], &["ended seen on here"])?;
+    same(ended.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 129")?;
+    shows(&mut ended, "typed")?;
+    crate::host::until("the end of what was killed", || {
+        told(host, &["ls", "here"]).1.contains("no sessions of yours on here").then_some(())
+    })?;
     let (is_well, said) = told(host, &["kill", "--all", "here"]);
     match !is_well && said.contains("there are no sessions of yours on here; it was started") {
         true => Ok(()),

@@ -40,7 +40,7 @@ use crate::os::pty::Pty;
 use crate::os::signals::Signals;
 use crate::server::control::Control;
 use crate::server::input::PendingInput;
-use crate::server::limits::{GOODBYE_WAIT, GOODBYES, Limits, in_runtime};
+use crate::server::limits::{GOODBYE_WAIT, GOODBYE_WAIT_TOLD, GOODBYES, Limits, in_runtime};
 use crate::server::line_poll::LinePoller;
 use crate::server::login::{Login, Surroundings};
 use crate::server::options::Streams;
@@ -323,7 +323,7 @@ impl Shell {
         }
         if came.contains(&Signal::TERM) || came.contains(&Signal::INT) {
             self.note(&"told to end");
-            self.life.told.get_or_insert(now);
+            self.life.goodbye_by.get_or_insert(now + GOODBYE_WAIT_TOLD);
             // The second time, and where nobody could be told, there is no more asking.
             self.ended |= self.closing || self.session.peer().is_none();
             self.close(now);
@@ -334,7 +334,7 @@ impl Shell {
         let is_found_again = came.contains(&Signal::USR1) && self.restore_control();
         if came.contains(&Signal::USR1) && !is_found_again && self.limits.obey_signal(silence) {
             self.note(&"told to end by SIGUSR1");
-            self.life.told.get_or_insert(now);
+            self.life.goodbye_by.get_or_insert(now + GOODBYE_WAIT_TOLD);
             self.ended |= self.session.peer().is_none();
             self.close(now);
         }

@@ -24,8 +24,8 @@ pub(super) struct Lifetime {
     pub(super) found: Option<Time>,
     /// Clients that were heard, as of the last look.
     pub(super) clients: usize,
-    /// A signal has asked for the server's end.
-    pub(super) told: Option<Time>,
+    /// The end was asked for: until when clients may answer the goodbye.
+    pub(super) goodbye_by: Option<Time>,
     /// The user has asked for the session's end.
     pub(super) killed: Option<Time>,
     /// When that is looked at again.
@@ -45,7 +45,7 @@ impl Lifetime {
             is_there: false,
             found: None,
             clients: 0,
-            told: None,
+            goodbye_by: None,
             killed: None,
             due: None,
         }

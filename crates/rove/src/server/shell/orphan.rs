@@ -9,7 +9,6 @@ use rove_ssp::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Running, Shell};
-use crate::server::limits::GOODBYE_WAIT_TOLD;
 use crate::sessions::line::Kind;
 
 /// How long an ended program's last screen, lines and status are kept for a client that is away.
@@ -22,8 +21,10 @@ const IDLE_SHELL_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// How often it is looked at after that.
 const IDLE_LOOK: Duration = Duration::from_secs(3600);
 
-/// How long a killed session's program may take to end.
+/// How long a killed session's program may take to end, and how long clients may then take to hear of that: nothing is kept
+/// for them.
 const HANGUP_WAIT: Duration = Duration::from_secs(5);
+const KILLED_WAIT: Duration = Duration::from_secs(2);
 
 impl Shell {
     /// Since when no client has been heard; `None` while one is there.
@@ -58,8 +59,8 @@ impl Shell {
         if killed_by.is_some_and(|by| by <= now) && matches!(self.program, Running::Started(_)) {
             self.signal_program(Signal::KILL);
         }
-        let told_by = self.life.told.map(|told| told + GOODBYE_WAIT_TOLD);
-        if told_by.is_some_and(|by| by <= now) {
+        let goodbye_by = self.life.goodbye_by;
+        if goodbye_by.is_some_and(|by| by <= now) {
             self.note(&"a client does not answer the goodbye");
             self.give_up(now);
         }
@@ -71,7 +72,7 @@ impl Shell {
         let by_kill = killed_by.filter(|by| *by > now);
         // A client that falls silent is not heard of at some moment, which has to be looked at.
         let silent = self.last_heard().map(|heard| heard + PRESENT_FOR);
-        let looks = [ends, by_kill, silent, told_by].into_iter().flatten();
+        let looks = [ends, by_kill, silent, goodbye_by].into_iter().flatten();
         self.life.due = looks.filter(|at| *at > now).min();
     }
 
@@ -132,14 +133,16 @@ impl Shell {
         }
     }
 
-    /// All has been told of a program that has ended. A session that was killed keeps nothing of it.
+    /// The program has ended, and clients are being told. A session that was killed keeps nothing for others.
     pub(super) fn program_reported(&mut self, now: Time) {
         if self.life.killed.is_none() {
             return;
         }
         match self.lonely_since(now) {
             Some(_) => self.give_up(now),
-            None => self.session.close(now),
+            None => {
+                self.life.goodbye_by.get_or_insert(now + KILLED_WAIT);
+            }
         }
     }
 
