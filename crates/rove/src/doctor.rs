@@ -9,6 +9,8 @@ mod probe;
 
 pub(crate) use check::{Check, Form, Report};
 
+use rove_session::Peer;
+
 use crate::bootstrap::Reader;
 use crate::os::clock::Clock;
 use crate::ssh::{Found, Login};
@@ -31,6 +33,10 @@ pub(crate) async fn examine(clock: Clock, login: &Login, report: &mut Report, tr
         report.add(check);
     }
     if let Ok(Found::Server(reached)) = found {
+        let is_rove = reached.kind == Peer::Rove;
         probe::examine(clock, login, reached, report, trace).await;
+        if is_rove {
+            report.add(host::way_back(clock, login, trace).await);
+        }
     }
 }

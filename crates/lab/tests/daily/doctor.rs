@@ -13,9 +13,10 @@ use crate::common::{rove_program, say};
 use crate::contact::{Scene, ends_with, shows};
 use crate::host::{Case, Outcome, Running, bounded, clean, output, run_cases, same, until, words};
 
-const CASES: [Case<Scene>; 8] = [
+const CASES: [Case<Scene>; 9] = [
     ("row-22-well", all_is_well),
     ("row-22-blocked", udp_does_not_get_through),
+    ("row-22-ports", ports_and_directories),
     ("row-22-none", no_server_is_there),
     ("row-22-broken", a_server_does_not_run),
     ("row-22-noise", login_scripts_print),
@@ -77,6 +78,10 @@ fn all_is_well(scene: &Scene) -> Outcome {
         "ok round trip by IPv4: ",
         "ok datagrams by IPv4: up to 1452 octets",
         "ok QUIC: a command ran there in ",
+        "ok sessions: none of yours are there",
+        "ok UDP ports: 60",
+        "ok stream over ssh: answered after ",
+        "ok way back over ssh: ssh logs in again without asking, in ",
     ] {
         has(&lines, begins)?;
     }
@@ -86,6 +91,12 @@ fn all_is_well(scene: &Scene) -> Outcome {
     same(told["host"].as_str().unwrap_or_default(), "here")?;
     let checks = told["checks"].as_array().ok_or("no checks")?;
     let find = |name| checks.iter().find(|check| check["check"] == name);
+    for (name, figure) in
+        [("sessions", "sockets"), ("udp-ports", "port"), ("stream", "answered_ms")]
+    {
+        let check = find(name).ok_or(format!("nothing of {name}"))?;
+        check["figures"][figure].as_f64().ok_or(format!("no {figure}: {check}"))?;
+    }
     let path = find("path-ipv4").ok_or("no round trip")?;
     let figure = |name: &str| path["figures"][name].as_f64().unwrap_or(f64::NAN);
     match figure("probes") >= 50.0 && figure("lost_there") == 0.0 && figure("median_ms") >= 0.0 {
@@ -102,9 +113,28 @@ fn udp_does_not_get_through(scene: &Scene) -> Outcome {
     scene.settle(&mut command);
     let lines = lines(command, 1)?;
     has(&lines, "ok server: rove ")?;
+    // Where UDP does not get through ssh does.
+    has(&lines, "ok stream over ssh: answered after ")?;
     let open = "nothing came back; the server listens there. A firewall between: allow UDP \
                 60001:60999, or name ports it lets through with --udp-port";
     one_fails(&lines, &["UDP 60", " to 127.0.0.1: sent ", open])
+}
+
+/// Of ports that are named the one that was taken is told, and a directory of sessions that is not fit for them.
+fn ports_and_directories(scene: &Scene) -> Outcome {
+    let range = lines(scene.command(&["doctor", "--udp-port=61000:61009", "here"]), 0)?;
+    has(&range, "ok UDP ports: 610")?;
+    let one = lines(scene.command(&["doctor", "--udp-port=61010", "here"]), 0)?;
+    has(&one, "-- UDP ports: 61010, the only one. A second session there finds none: ")?;
+    let mut id = bounded("stat");
+    id.args(["-c", "%u"]).arg(scene.home());
+    let usual = format!("/tmp/rove-{}", clean(id)?.trim());
+    let _ = fs::remove_dir_all(&usual);
+    std::os::unix::fs::symlink(scene.directory(), &usual).map_err(words)?;
+    let told = lines(scene.command(&["doctor", "here"]), 0);
+    fs::remove_file(&usual).map_err(words)?;
+    let says = "is a link, so they are found in another directory. Remove it on here: rm ";
+    has(&told?, &format!("-- sessions: {usual} {says}{usual}"))
 }
 
 fn no_server_is_there(scene: &Scene) -> Outcome {

@@ -352,7 +352,7 @@ pub(crate) const SFTP_SERVERS: [&str; 5] = [
 ];
 
 /// The host tells what it is: for `rove doctor`.
-const SURVEY: &str = r#"echo "ROVE HOST @ $(uname -sm)"; echo "ROVE CLOCK @ $(date +%s 2>/dev/null)"; if m=$(command -v mosh-server); then echo "ROVE MOSH @ $m $(mosh-server --version </dev/null 2>&1 | head -n 1 | cut -c 1-80)"; fi; for f in FILES; do if test -x $f; then echo "ROVE SFTP @ $f"; break; fi; done; if test -d /run/systemd/system; then l=no; if test -e "/var/lib/systemd/linger/$(id -un)"; then l=yes; fi; echo "ROVE LOGIND @ $l $(busctl --timeout=3 get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager KillUserProcesses </dev/null 2>/dev/null)"; fi; "#;
+const SURVEY: &str = r#"echo "ROVE HOST @ $(uname -sm)"; echo "ROVE CLOCK @ $(date +%s 2>/dev/null)"; if m=$(command -v mosh-server); then echo "ROVE MOSH @ $m $(mosh-server --version </dev/null 2>&1 | head -n 1 | cut -c 1-80)"; fi; for f in FILES; do if test -x $f; then echo "ROVE SFTP @ $f"; break; fi; done; if test -d /run/systemd/system; then l=no; if test -e "/var/lib/systemd/linger/$(id -un)"; then l=yes; fi; echo "ROVE LOGIND @ $l $(busctl --timeout=3 get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager KillUserProcesses </dev/null 2>/dev/null)"; fi; d=/tmp/rove-$(id -u); n=0; for s in "$d"/*.*; do if test -S "$s"; then n=$((n+1)); fi; done; o=none; if test -h "$d"; then o=link; elif test -d "$d"; then o=other; if test -O "$d"; then o=$(ls -ld "$d" | cut -c 1-10); fi; elif test -e "$d"; then o=other; fi; echo "ROVE SOCKETS @ $n $o $d"; "#;
 
 fn survey(nonce: &Nonce) -> String {
     SURVEY.replace("FILES", &SFTP_SERVERS.join(" ")).replace('@', &nonce.to_string())

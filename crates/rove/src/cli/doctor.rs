@@ -13,10 +13,12 @@ use crate::cli::login::login;
 use crate::cli::order::Ordered;
 use crate::cli::values::parse_host;
 use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
+use crate::client::WaySetting;
 use crate::doctor::{Form, Report, examine};
 use crate::failure::Failure;
 use crate::os::clock::Clock;
 use crate::runtime::in_runtime;
+use crate::services::silence::GIVE_UP_MIN;
 use crate::trace::{Trace, Verbosity};
 
 /// The status if something does not work.
@@ -85,6 +87,9 @@ impl DoctorArgs {
             let options = self.ssh.options(&self.tell);
             let mut login = login(host, options, &self.ssh, &self.server, &own)?;
             login.request.purpose = Purpose::Checks;
+            login.request.carry = own.way != Some(WaySetting::Udp);
+            // A doctor that is killed leaves nothing behind.
+            login.request.keep = Some(GIVE_UP_MIN);
             in_runtime(async {
                 examine(clock, &login, &mut report, &trace).await;
                 Ok(())

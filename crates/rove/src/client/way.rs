@@ -29,7 +29,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(2);
 const STREAM_KEPT: Duration = Duration::from_secs(30);
 
 /// The way over the ssh that has begun the session.
-pub(super) fn client_stream(stream: SshStream) -> io::Result<Stdio> {
+pub(crate) fn client_stream(stream: SshStream) -> io::Result<Stdio> {
     let (input, output, first) = stream.into_files();
     Stdio::new(StreamId::new(0), input, output, &first)
 }

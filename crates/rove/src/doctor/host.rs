@@ -6,13 +6,15 @@ use std::time::Duration;
 use rove_session::Peer;
 use rove_streams::clock;
 
-use crate::bootstrap::{Facts, Noise, sh};
+use crate::bootstrap::{Facts, Noise, Ports, sh};
 use crate::doctor::check::Check;
 use crate::failure::Failure;
 use crate::install::version;
-use crate::os::clock::wall_seconds;
+use crate::os;
+use crate::os::clock::{Clock, wall_seconds};
 use crate::printable::printable;
-use crate::ssh::{Found, Login};
+use crate::sessions::directory::SESSIONS_MAX;
+use crate::ssh::{Found, Login, Via, is_openssh};
 use crate::trace::Trace;
 
 /// Characters shown of one thing that a host says.
@@ -97,7 +99,78 @@ pub(super) fn of_facts(login: &Login, facts: &Facts) -> Vec<Check> {
             .but("Install OpenSSH's sftp-server there, or use rove cp, which needs none."),
     };
     let logind = logind(&login.host, facts.get("LOGIND"));
-    machine.into_iter().chain(clock).chain([mosh, sftp, logind]).collect()
+    let sessions = facts.get("SOCKETS").and_then(|said| sessions(login, said));
+    machine.into_iter().chain(clock).chain([mosh, sftp, logind]).chain(sessions).collect()
+}
+
+/// The user's sessions there, and the directory where they are found. `said`: how many, the directory's mode, `none`,
+/// `link` or `other`, and its path.
+fn sessions(login: &Login, said: &str) -> Option<Check> {
+    let mut words = said.splitn(3, ' ');
+    let (count, mode, path) = (words.next()?, words.next()?, words.next()?);
+    let count: usize = count.parse().ok()?;
+    let (host, path) = (&login.host, printable(path.as_bytes(), SAID_CHARS_MAX));
+    let check =
+        |says: String| Check::ok("sessions", "sessions", says).with([("sockets", count as f64)]);
+    let is =
+        |what: &str| check(format!("{path} is {what}, so they are found in another directory"));
+    Some(match (mode, count) {
+        ("link", _) => is("a link").but(format!("Remove it on {host}: rm {path}")),
+        ("other", _) => is("somebody else's").but(format!(
+            "rove ls {host} finds them all the same; who administers {host} may remove it"
+        )),
+        ("none", _) | ("drwx------", 0) => check("none of yours are there".into()),
+        ("drwx------", SESSIONS_MAX..) => check(format!("{count} of yours are there")).but(
+            format!("A new one cannot be attached to later: end some with rove kill {host}:NAME"),
+        ),
+        ("drwx------", 1) => check(format!("one of yours is there: rove ls {host}")),
+        ("drwx------", _) => check(format!("{count} of yours are there: rove ls {host}")),
+        _ => is("open to others").but(format!("Close it on {host}: chmod 700 {path}")),
+    })
+}
+
+/// Whether the port that a server took is one of those that were asked for, and what that means for a firewall.
+pub(super) fn port(port: u16, ports: Option<Ports>, usual: Ports) -> Check {
+    let check =
+        |says: String| Check::ok("udp-ports", "UDP ports", says).with([("port", f64::from(port))]);
+    match ports {
+        None => check(format!("{port}, the first of {usual} that was free")),
+        Some(Ports { low: 0, .. }) => check(format!("{port}, chosen by the system"))
+            .but("No firewall can let that through: name ports with --udp-port"),
+        Some(ports) if !(ports.low..=ports.high).contains(&port) => {
+            check(format!("{port}, which is none of {ports}"))
+                .fails("Something between here and the server takes --udp-port away: see --server")
+        }
+        Some(ports) if ports.low == ports.high => check(format!("{port}, the only one"))
+            .but("A second session there finds none: name a range with --udp-port=LOW:HIGH"),
+        Some(ports) if port == ports.high => check(format!("{port}, the last of {ports}"))
+            .but("The next session there finds none: end some, or name a larger range"),
+        Some(ports) => check(format!("{port}, the first of {ports} that was free")),
+    }
+}
+
+/// Whether ssh gets there without its user, which a session needs to come back over it.
+pub(super) async fn way_back(clock: Clock, login: &Login, trace: &Trace) -> Check {
+    let check = |says: String| Check::ok("way-back", "way back over ssh", says);
+    let then = "A session that loses UDP and ssh waits until one is back";
+    if let Via::Ssh(words) = &login.via
+        && !is_openssh(words)
+    {
+        return check("none by another program than ssh, which may ask".into()).but(then);
+    }
+    let begun = clock.now();
+    match run_quietly(login, "exit 0", trace).await {
+        Some(0) => {
+            let seconds = clock.now().since(begun).as_secs_f64();
+            check(format!("ssh logs in again without asking, in {seconds:.2} s"))
+                .with([("seconds", seconds)])
+        }
+        Some(_) => check("ssh cannot log in again without asking".into())
+            .but(format!("{then}. A key in ssh-agent logs in without asking")),
+        None => {
+            check(format!("ssh did not log in again within {} s", ASK_WAIT.as_secs())).but(then)
+        }
+    }
 }
 
 /// The host's clock beside ours. It is only told: nothing depends on it.
@@ -127,22 +200,29 @@ fn logind(host: &str, said: Option<&str>) -> Check {
 /// Whether something listens at this UDP port on the host, as its system tells. `None`: it could not be asked without
 /// asking the user for something.
 pub(super) async fn listens(login: &Login, port: u16, trace: &Trace) -> Option<bool> {
-    let mut login = login.clone();
-    login.options.extend(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"].map(Into::into));
     let look = format!(
         "test -r /proc/net/udp || exit 2; \
          cat /proc/net/udp /proc/net/udp6 2>/dev/null | grep -q \":{port:04X} 0000\""
     );
-    let remote = sh(&look, &[]);
-    trace.step(format_args!("to run {remote}"));
-    let mut command = login.remote(&remote, login.config().await.unwrap_or_default());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let ended = clock::within(ASK_WAIT, command.status()).await.ok()?.ok()?;
-    match ended.code() {
+    match run_quietly(login, &look, trace).await {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
     }
+}
+
+/// The status of a script of sh's on the host, or of ssh, which asks its user nothing. `None`: it did not end in time.
+async fn run_quietly(login: &Login, script: &str, trace: &Trace) -> Option<i32> {
+    let mut login = login.clone();
+    login.options.extend(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"].map(Into::into));
+    let remote = sh(script, &[]);
+    trace.step(format_args!("to run {remote}"));
+    let mut command = login.remote(&remote, login.config().await.unwrap_or_default());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    command.env("SSH_ASKPASS_REQUIRE", "never");
+    os::process::without_terminal(command.as_std_mut());
+    let ended = clock::within(ASK_WAIT, command.status()).await.ok()?.ok()?;
+    ended.code()
 }
 
 #[cfg(test)]

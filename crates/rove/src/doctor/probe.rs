@@ -14,16 +14,18 @@ use rove_session::client::Cause;
 use rove_session::{Escape, Peer};
 use rove_streams::client::{self, PathHints};
 use rove_streams::{Streams, clock};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::bootstrap::Ports;
+use crate::client::client_stream;
 use crate::doctor::check::{Check, Report};
-use crate::doctor::host::listens;
+use crate::doctor::host::{self, listens};
 use crate::doctor::probe::end::{Job, Probed, Prober, Probing};
 use crate::driver;
 use crate::net::carrier::Carrier;
 use crate::net::port::Port;
 use crate::net::routes::{Datagrams, Routes};
+use crate::net::stdio::Stdio;
 use crate::os::clock::Clock;
 use crate::os::locked;
 use crate::os::sandbox::{Reach, confine};
@@ -35,6 +37,9 @@ use crate::trace::Trace;
 
 /// How long a command over streams may take to answer.
 const QUIC_WAIT: Duration = Duration::from_secs(15);
+
+/// How long an answer over ssh's own connection may take.
+const WAY_WAIT: Duration = Duration::from_secs(10);
 
 /// How long the server may take to confirm the end.
 const GOODBYE_WAIT: Duration = Duration::from_secs(2);
@@ -48,6 +53,10 @@ enum Finding {
     Probed(Box<Probed>),
     /// How long a command took that was run over streams, or why it did not.
     Streams(Result<Duration, String>),
+    /// How long an answer took over ssh's own connection, or why there was none.
+    Way(Result<Duration, String>),
+    /// There are no more. The server is there until it is to be ended.
+    All,
 }
 
 /// Looks at the network between here and the server, and ends the server.
@@ -59,39 +68,57 @@ pub(super) async fn examine(
     trace: &Trace,
 ) {
     let port = reached.candidates.addresses[0].port();
+    // A mosh-server has no other way.
+    let has_ways = reached.kind == Peer::Rove;
+    let carries = reached.stream.is_some();
     let (tell, mut news) = mpsc::unbounded_channel();
+    let (end, ending) = oneshot::channel();
     let work = move || {
-        if let Err(error) = probe(clock, reached, &tell) {
+        if let Err(error) = probe(clock, reached, &tell, ending) {
             // Whoever waits learns of it by what is missing.
             let _ = tell.send(Finding::Streams(Err(error.to_string())));
         }
     };
     let Ok(thread) = thread::Builder::new().name("probe".into()).spawn(work) else { return };
-    let (mut probed, mut streams) = (Vec::new(), None);
+    let (mut probed, mut streams, mut way) = (Vec::new(), None, None);
     while let Some(news) = news.recv().await {
         match news {
             Finding::Probed(path) => probed.push(*path),
             Finding::Streams(outcome) => streams = Some(outcome),
+            Finding::Way(outcome) => way = Some(outcome),
+            Finding::All => break,
         }
     }
-    let _ = thread.join();
     let is_reached = probed.iter().any(|path| path.answered.is_some());
     let listens = if is_reached { None } else { listens(login, port, trace).await };
+    drop(end);
+    let _ = thread.join();
     let ports = login.request.ports.unwrap_or(USUAL_PORTS);
+    report.add(host::port(port, login.request.ports, USUAL_PORTS));
     let is_tried = probed.iter().any(|path| path.failed.is_none());
+    let instead = matches!(way, Some(Ok(_)));
     for path in &probed {
-        for check in checks(path, (is_reached, is_tried), listens, ports) {
+        for check in checks(path, (is_reached, is_tried), instead, listens, ports) {
             report.add(check);
         }
     }
     if let Some(outcome) = streams.filter(|_| is_reached) {
         report.add(quic(outcome));
     }
+    if has_ways && login.request.carry {
+        let outcome = carries.then(|| way.unwrap_or_else(|| Err("it was not looked at".into())));
+        report.add(stream(outcome, &login.install_line(&[])));
+    }
 }
 
-/// Probes each family, then streams by the first that works, and says goodbye.
-fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<Finding>) -> io::Result<()> {
-    let Reached { kind, secret, candidates, .. } = reached;
+/// Probes each family, then streams by the first that works, then ssh's own connection, and says goodbye once it is to.
+fn probe(
+    clock: Clock,
+    reached: Reached,
+    tell: &mpsc::UnboundedSender<Finding>,
+    ending: oneshot::Receiver<()>,
+) -> io::Result<()> {
+    let Reached { kind, secret, candidates, stream, .. } = reached;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let streams = match &secret {
@@ -99,9 +126,11 @@ fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<Finding>) 
             Secret::Mosh(_) => None,
         };
         let mut probing = Probing::new(clock.now(), kind, secret, candidates.addresses[0])?;
+        // What is confined cannot make its files non-blocking.
+        let stream = stream.map(client_stream).transpose()?;
         // Nothing was read from the peer yet. A kernel that cannot is no reason to look at nothing.
         let _ = confine(&Reach::Datagrams);
-        let mut reached = None;
+        let mut at = None;
         for family in families(&candidates) {
             let mut port = open(clock, &family, kind)?;
             probing.session().network_changed(clock.now());
@@ -110,25 +139,65 @@ fn probe(clock: Clock, reached: Reached, tell: &mpsc::UnboundedSender<Finding>) 
             driver::run(&mut port, &mut end).await?;
             let Some(probed) = end.probed() else { continue };
             if probed.answered.is_some() {
-                reached.get_or_insert(probed.at);
+                at.get_or_insert(probed.at);
             }
             let _ = tell.send(Finding::Probed(Box::new(probed)));
         }
-        let Some(at) = reached else { return Ok(()) };
-        let mut port = open(clock, &Candidates { addresses: vec![at], named: 1 }, kind)?;
+        if at.is_none() && stream.is_none() {
+            return Ok(());
+        }
+        let one = Candidates { addresses: vec![at.unwrap_or(candidates.addresses[0])], named: 1 };
+        let mut port = open(clock, &one, kind)?;
         probing.session().network_changed(clock.now());
-        if let Some((streams, link, connector)) = streams {
+        if let (Some((streams, link, connector)), Some(at)) = (streams, at) {
             let connector = tokio::spawn(connector.run());
             link.expect(at);
-            let outcome = run(clock, &mut probing, &mut port, &streams, &link).await?;
+            let outcome = run(clock, &mut probing, &mut port, &streams, &link).await;
+            let outcome = outcome.unwrap_or_else(|error| Err(error.to_string()));
             let _ = tell.send(Finding::Streams(outcome));
             link.close();
             connector.abort();
         }
+        if let Some(stream) = stream {
+            let outcome = ask_by_stream(clock, &mut probing, &mut port, stream).await?;
+            let answers = outcome.is_ok();
+            let _ = tell.send(Finding::Way(outcome));
+            // The goodbye goes by what works.
+            if !answers {
+                if let Some(stream) = port.drop_stream() {
+                    probing.session().stream_closed(clock.now(), stream);
+                }
+                port = open(clock, &one, kind)?;
+            }
+        }
+        let _ = tell.send(Finding::All);
+        let _ = ending.await;
         let until = clock.now() + GOODBYE_WAIT;
         probing.close(clock.now(), Cause::Closed);
         let mut end = Prober::new(&mut probing, clock.now(), None, Job::Leave { until });
         driver::run(&mut port, &mut end).await
+    })
+}
+
+/// How long the server takes to answer over ssh's own connection, or why it does not.
+async fn ask_by_stream(
+    clock: Clock,
+    probing: &mut Probing,
+    port: &mut Port<'_>,
+    stream: Stdio,
+) -> io::Result<Result<Duration, String>> {
+    let id = port.add_stream(stream);
+    // UDP would be used for as long as it answers.
+    port.refuse_udp();
+    let now = clock.now();
+    probing.session().stream_opened(now, id);
+    let job = Job::Way { until: now + WAY_WAIT, asked: None, answered: None };
+    let mut end = Prober::new(probing, now, None, job);
+    driver::run(port, &mut end).await?;
+    Ok(match (end.answered(), port.has_stream()) {
+        (Some(took), _) => Ok(took),
+        (None, true) => Err(format!("no answer within {} s", WAY_WAIT.as_secs())),
+        (None, false) => Err("it ended, or something else than the server writes to it".into()),
     })
 }
 
@@ -195,8 +264,14 @@ fn families(all: &Candidates) -> Vec<Candidates> {
 }
 
 /// The checks of a family of addresses. `others`: whether sessions get through by one of all families, and
-/// whether datagrams leave by one.
-fn checks(path: &Probed, others: (bool, bool), listens: Option<bool>, ports: Ports) -> Vec<Check> {
+/// whether datagrams leave by one. `instead`: whether they go over ssh.
+fn checks(
+    path: &Probed,
+    others: (bool, bool),
+    instead: bool,
+    listens: Option<bool>,
+    ports: Ports,
+) -> Vec<Check> {
     let at = path.at;
     let v6 = at.ip().to_canonical().is_ipv6();
     let named = |four, six| if v6 { six } else { four };
@@ -210,8 +285,10 @@ fn checks(path: &Probed, others: (bool, bool), listens: Option<bool>, ports: Por
             (None, Some(false)) => says += "; its server does not listen there any more",
             (None, None) => {}
         }
+        let meanwhile = if instead { "; sessions go over ssh until then" } else { "" };
         let open = format!(
-            "A firewall between: allow UDP {ports}, or name ports it lets through with --udp-port"
+            "A firewall between: allow UDP {ports}, or name ports it lets through with \
+             --udp-port{meanwhile}"
         );
         return vec![match (path.failed.is_some(), others) {
             (true, (true, _)) => udp(says).but("Sessions use the other family"),
@@ -281,6 +358,21 @@ fn quic(outcome: Result<Duration, String>) -> Check {
             .with([("took_ms", took.as_secs_f64() * 1e3)]),
         Err(why) => Check::ok("quic", "QUIC", why)
             .fails("rove cp, rove exec and forwardings need it; scp and ssh do that without it"),
+    }
+}
+
+/// The way over ssh's own connection. `None`: the server does not know it. `install` is the line that brings one that
+/// does.
+fn stream(outcome: Option<Result<Duration, String>>, install: &str) -> Check {
+    let check = |says: String| Check::ok("stream", "stream over ssh", says);
+    let then = "Where UDP is blocked there are no sessions";
+    match outcome {
+        Some(Ok(took)) => check(format!("answered after {}", span(took)))
+            .with([("answered_ms", took.as_secs_f64() * 1e3)]),
+        Some(Err(why)) => check(why)
+            .but(format!("{then}; what ssh runs there must leave standard input and output alone")),
+        None => check("the server does not go on over it".into())
+            .but(format!("{then}. A newer rove knows that way: {install}")),
     }
 }
 

@@ -9,8 +9,8 @@ use rove_session::client::Cause;
 use rove_session::connection::{Event, Patience};
 use rove_session::{Connection, Input, Peer, View};
 use rove_ssp::{
-    Arrival, Config, Machine, MoshWire, NativeWire, Outbox, Reject, Remote, Role, Session, Time,
-    Timing, Transmit, Wire,
+    Arrival, Config, Machine, MoshWire, NativeWire, Outbox, Reject, Remote, Role, Session,
+    StreamId, Time, Timing, Transmit, Wire,
 };
 use rove_streams::client::PathHints;
 use rove_term::Size;
@@ -166,6 +166,14 @@ impl Session for Probing {
         self.connection.peer()
     }
 
+    fn stream_opened(&mut self, now: Time, stream: StreamId) {
+        self.connection.stream_opened(now, stream);
+    }
+
+    fn stream_closed(&mut self, now: Time, stream: StreamId) {
+        self.connection.stream_closed(now, stream);
+    }
+
     fn network_changed(&mut self, now: Time) {
         self.failed = None;
         self.connection.network_changed(now);
@@ -184,6 +192,15 @@ impl Session for Probing {
 pub(super) enum Job {
     /// Find out what the network does.
     Probe(Probed),
+    /// Find out whether the server answers by the stream.
+    Way {
+        /// Until then at most.
+        until: Time,
+        /// Since when something goes by it: UDP that was in use is waited for before.
+        asked: Option<Time>,
+        /// How long an answer took.
+        answered: Option<Duration>,
+    },
     /// Keep in touch until nobody waits for this any more.
     Keep,
     /// Wait for the answer to the goodbye.
@@ -243,6 +260,14 @@ impl<'a> Prober<'a> {
         Some(Probed { failed: self.probing.failed.clone(), ..probed })
     }
 
+    /// How long an answer by the stream took.
+    pub(super) fn answered(&self) -> Option<Duration> {
+        match self.job {
+            Job::Way { answered, .. } => answered,
+            _ => None,
+        }
+    }
+
     /// Says the next thing and decides when to say another.
     fn go_on(&mut self, now: Time) {
         let endpoint = self.probing.connection.endpoint();
@@ -296,13 +321,23 @@ impl End for Prober<'_> {
     }
 
     fn before(&mut self, turn: Turn) -> io::Result<()> {
-        if matches!(self.job, Job::Probe(_)) && self.next <= turn.now {
-            self.go_on(turn.now);
+        match self.job {
+            Job::Probe(_) if self.next <= turn.now => self.go_on(turn.now),
+            Job::Way { .. } if self.next <= turn.now => {
+                self.probing.touch(turn.now);
+                self.next = turn.now + TRY_EACH;
+            }
+            _ => {}
         }
         Ok(())
     }
 
     fn heard(&mut self, now: Time, heard: &Heard) {
+        if let Job::Way { asked: Some(asked), answered, .. } = &mut self.job
+            && heard.from.is_stream()
+        {
+            answered.get_or_insert(now.since(*asked));
+        }
         let Some(at) = heard.at else { return };
         if let Some(link) = self.link {
             link.heard(at);
@@ -326,9 +361,23 @@ impl End for Prober<'_> {
         }
     }
 
+    fn stream_ended(&mut self, _: StreamId) {
+        if let Job::Way { until, .. } = &mut self.job {
+            *until = Time::ZERO;
+        }
+    }
+
     fn settle(&mut self, now: Time, _: &mut Carrier) -> io::Result<Flow> {
+        let is_by_stream = self.probing.peer().is_some_and(Remote::is_stream);
+        if let Job::Way { asked, .. } = &mut self.job
+            && is_by_stream
+        {
+            // What was to be said has just been sent.
+            asked.get_or_insert(now);
+        }
         let mut is_over = match self.job {
             Job::Probe(_) => self.stage == Stage::Over,
+            Job::Way { until, answered, .. } => answered.is_some() || until <= now,
             Job::Keep => false,
             Job::Leave { until } => until <= now,
         };
@@ -344,6 +393,7 @@ impl End for Prober<'_> {
     fn deadline(&self, _: Time) -> Option<Time> {
         let own = match self.job {
             Job::Probe(_) => Some(self.next),
+            Job::Way { until, .. } => Some(self.next.min(until)),
             Job::Keep => None,
             Job::Leave { until } => Some(until),
         };

@@ -43,7 +43,7 @@ fn good() -> Probed {
 #[test]
 fn what_the_network_does() {
     let said = |path: &Probed| {
-        let checks = checks(path, (true, true), None, USUAL_PORTS);
+        let checks = checks(path, (true, true), false, None, USUAL_PORTS);
         checks.iter().map(Check::to_string).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -60,9 +60,9 @@ fn what_the_network_does() {
     assert_eq!(said(&stock)[1..], ["ok round trip by IPv4: 20 ms (5..30)"]);
     let bad = Probed { lost_there: 0.3, datagram_bytes: Some(976), ..good() };
     let verdicts =
-        checks(&bad, (true, true), None, USUAL_PORTS).iter().map(|it| it.verdict).collect();
-    let expected: Vec<Rating> = verdicts;
-    assert_eq!(expected, [Rating::Ok, Rating::Poor, Rating::Poor]);
+        checks(&bad, (true, true), false, None, USUAL_PORTS).iter().map(|it| it.verdict).collect();
+    let verdicts: Vec<Rating> = verdicts;
+    assert_eq!(verdicts, [Rating::Ok, Rating::Poor, Rating::Poor]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_network_that_takes_nothing() {
         (&without, (false, true), None, &["-- ", "no network here", "see the other"]),
         (&without, (false, false), None, &["NO ", "no network here", "this machine's network"]),
     ] {
-        let said = checks(path, others, listens, USUAL_PORTS);
+        let said = checks(path, others, false, listens, USUAL_PORTS);
         let line = said[0].to_string();
         assert_eq!(said.len(), 1);
         assert!(parts.iter().all(|part| line.contains(part)), "{parts:?}: {line}");

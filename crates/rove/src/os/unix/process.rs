@@ -158,6 +158,13 @@ pub(crate) fn lead_session(command: &mut Command, cores: CoreLimit) {
     unsafe { command.pre_exec(move || lead(cores)) };
 }
 
+/// Makes `command` run without a terminal, and so all that it starts: ssh to a jump host, which options of ssh do not
+/// reach, asks nobody.
+pub(crate) fn without_terminal(command: &mut Command) {
+    // SAFETY: what runs makes one system call: no allocation, no locks.
+    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(|_| ())?)) };
+}
+
 /// Starts a session in a new process. Async-signal-safe: system calls only.
 fn lead(cores: CoreLimit) -> io::Result<()> {
     // What the ignoring parent or a shell's `&` had us ignore must not be ignored by a login shell.

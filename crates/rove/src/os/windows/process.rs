@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::os::windows::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,6 +69,13 @@ pub(crate) fn become_program(command: &mut Command) -> io::Error {
         Ok(status) => std::process::exit(status.code().unwrap_or(255)),
         Err(error) => error,
     }
+}
+
+/// Makes `command` run without a console, and so all that it starts: ssh to a jump host, which options of ssh do not
+/// reach, asks nobody.
+pub(crate) fn without_terminal(command: &mut Command) {
+    const DETACHED_PROCESS: u32 = 8;
+    command.creation_flags(DETACHED_PROCESS);
 }
 
 /// Whether a path is that of a program of this name, with or without `.exe`, in any letters.
