@@ -1,5 +1,6 @@
-//! A server of the release before scrollback and sessions: its octets, as the examples of `docs/wire.md` (§11) have kept
-//! them since then, against a client of today. The session works, and such a server is asked to keep nothing.
+//! Either end of the release before scrollback and sessions: its octets, as the examples of `docs/wire.md` (§11) have kept
+//! them since then, against the other end of today. The session works, such a server is asked to keep nothing, and such a
+//! client is told nothing of lines and sessions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod common;
@@ -9,13 +10,13 @@ mod vectors;
 
 use std::time::Duration;
 
-use common::{client_config, ms, server_address, size};
+use common::{client_address, client_config, ms, server_address, server_config, size};
 use rove_session::client::{self, TtyScreen};
-use rove_session::messages::{UserEvent, read_user};
-use rove_session::{Client, Peer};
+use rove_session::messages::{HostEvent, UserEvent, read_host, read_user};
+use rove_session::{Client, Peer, Server, server};
 use rove_ssp::{
-    Arrival, Assembler, ConnId, Envelope, Machine, NativeWire, Outbox, Role, SessionSecrets, Time,
-    Timing, Wire,
+    Announcement, Arrival, Assembler, ConnId, Control, Deflater, Envelope, Flags, Instruction,
+    Machine, NativeWire, Outbox, Role, SessionSecrets, StateNum, Time, Timing, Wire, fragments,
 };
 use vectors::{kept, list, octets};
 
@@ -45,6 +46,8 @@ struct Today<'a> {
     reader: NativeWire,
     assembler: Assembler,
     diffs: Vec<Vec<u8>>,
+    /// The last question by which it validates the address of the other end.
+    asked: Option<u64>,
 }
 
 impl<'a> Today<'a> {
@@ -53,7 +56,7 @@ impl<'a> Today<'a> {
         for _ in 0..SEALED {
             reader.seal(&Envelope::default(), b"", &mut Vec::new()).unwrap();
         }
-        Today { end, reader, assembler: Assembler::new(64), diffs: Vec::new() }
+        Today { end, reader, assembler: Assembler::new(64), diffs: Vec::new(), asked: None }
     }
 
     fn hear(&mut self, now: Time, from: std::net::SocketAddr, message: &[Vec<u8>]) {
@@ -69,7 +72,8 @@ impl<'a> Today<'a> {
             let mut out = Outbox::default();
             while self.end.poll_transmit(*now, &mut out).is_some() {
                 let mut datagram = out.datagram.to_vec();
-                let (_, payload) = self.reader.open(&mut datagram).unwrap();
+                let (header, payload) = self.reader.open(&mut datagram).unwrap();
+                self.asked = header.control.challenge.or(self.asked);
                 // One with control messages alone is about the path.
                 if payload.is_empty() {
                     continue;
@@ -125,4 +129,119 @@ fn a_server_of_the_release_before() {
     );
     let is_new = |event: &UserEvent<'_>| matches!(event, UserEvent::Leaving);
     assert!(diffs.iter().all(|diff| !read_user(diff).unwrap().iter().any(is_new)));
+}
+
+/// The kept client goes on: it answers the server's questions, and says that it has the last state.
+struct OldClient(NativeWire);
+
+impl OldClient {
+    /// Its numbers follow those of the kept datagrams.
+    fn new() -> OldClient {
+        let [mut wire, _] = wires();
+        for _ in said("client").iter().flatten() {
+            wire.seal(&Envelope::default(), b"", &mut Vec::new()).unwrap();
+        }
+        OldClient(wire)
+    }
+
+    fn answer(&mut self, token: u64) -> Vec<Vec<u8>> {
+        let control = Control { response: Some(token), ..Control::default() };
+        self.seal(&Envelope { control, ..Envelope::default() }, b"")
+    }
+
+    fn last_word(&mut self) -> Vec<Vec<u8>> {
+        let message = Instruction {
+            old: 1.into(),
+            new: 1.into(),
+            ack: StateNum::SHUTDOWN,
+            throwaway: 1.into(),
+            announcement: Announcement::KNOWS,
+            ..Instruction::default()
+        };
+        let (mut packed, mut payload) = (Vec::new(), Vec::new());
+        self.0.pack(&message, &mut Deflater::default(), &mut packed);
+        for fragment in fragments(3.into(), &packed, 1000) {
+            self.0.encode_fragment(&fragment, &mut payload);
+        }
+        let flags = Flags { again: false, ack_only: true };
+        self.seal(&Envelope { flags, ..Envelope::default() }, &payload)
+    }
+
+    fn seal(&mut self, envelope: &Envelope, payload: &[u8]) -> Vec<Vec<u8>> {
+        let mut datagram = Vec::new();
+        self.0.seal(envelope, payload, &mut datagram).unwrap();
+        vec![datagram]
+    }
+}
+
+/// A server of today, and what it has said to the kept client.
+struct Told {
+    server: Server,
+    now: Time,
+    diffs: Vec<Vec<u8>>,
+    asked: Option<u64>,
+}
+
+impl Told {
+    /// A tenth of a second, at whose begin the client says this.
+    fn hear(&mut self, message: &[Vec<u8>]) {
+        let [reader, _] = wires();
+        let mut today = Today::new(&mut self.server, reader);
+        today.hear(self.now, client_address(), message);
+        today.run(&mut self.now, ms(100));
+        self.diffs.append(&mut today.diffs);
+        self.asked = today.asked.or(self.asked);
+    }
+}
+
+#[test]
+fn a_client_of_the_release_before() {
+    let [_, wire] = wires();
+    let config =
+        server::Config { wire: Box::new(wire), timing: Timing::ROVE, ..server_config(Peer::Rove) };
+    let server = Server::new(Time::ZERO, config);
+    let mut told = Told { server, now: Time::ZERO, diffs: Vec::new(), asked: None };
+    // As each session of today; who does not say how it calls the host is not told of that.
+    told.server.keep("1", false);
+    let (kept, mut client) = (said("client"), OldClient::new());
+    told.hear(&kept[0]);
+    assert_eq!((told.server.screen().size(), told.server.exit_status()), (size(30, 100), None));
+    let mut typed = Vec::new();
+    told.server.poll_input(&mut typed);
+    assert_eq!(typed, b"exit\r");
+    let token = told.asked.expect("whoever is heard from somewhere is asked whether it is there");
+    told.hear(&client.answer(token));
+    // More than a screen, so that lines leave it.
+    for number in 0..90_u64 {
+        let line = format!("{:x}\r\n", number * number * 0x9e37_79b9);
+        told.server.handle_output(told.now, line.as_bytes());
+        told.hear(&[]);
+    }
+    told.hear(&kept[1]);
+    told.server.child_exited(told.now, 3);
+    // The last state comes a send interval after the one before.
+    (0..10).for_each(|_| told.hear(&[]));
+    told.hear(&client.last_word());
+    let Told { mut server, diffs, .. } = told;
+    let exit = std::iter::from_fn(|| server.poll_event()).find_map(|event| match event {
+        server::Event::Exited(exit) => Some(exit),
+        _ => None,
+    });
+    assert!(exit.is_some_and(|exit| exit.clean), "{exit:?}");
+    let events: Vec<HostEvent<'_>> =
+        diffs.iter().flat_map(|diff| read_host(diff).unwrap()).collect();
+    let shows = |text: &[u8]| {
+        events.iter().any(|event| match event {
+            HostEvent::Bytes(bytes) => bytes.windows(text.len()).any(|part| part == text),
+            _ => false,
+        })
+    };
+    let last = format!("{:x}", 89 * 89 * 0x9e37_79b9_u64);
+    assert!(shows(last.as_bytes()), "the last line was not told");
+    assert!(events.contains(&HostEvent::ExitStatus(3)));
+    // Extensions 19, 20 and 21.
+    let is_new = |event: &&HostEvent<'_>| {
+        matches!(event, HostEvent::Depth(_) | HostEvent::Rows(_) | HostEvent::Session(_))
+    };
+    assert_eq!(events.iter().find(is_new), None);
 }
