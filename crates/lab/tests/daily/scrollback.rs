@@ -8,10 +8,11 @@ use crate::common::rove_program;
 use crate::host::{Case, Host, Outcome, run_cases, words};
 use crate::tmux::Tmux;
 
-const CASES: [Case<Host>; 7] = [
+const CASES: [Case<Host>; 8] = [
     ("row-01", a_command_and_all_of_its_lines),
     ("row-01-lossy", a_command_over_links_that_lose),
     ("row-05-kept", a_history_that_is_kept),
+    ("row-05-cleared", a_screen_that_is_cleared),
     ("row-01-wrapped", lines_that_are_wrapped),
     ("row-03-gap", more_lines_than_are_kept),
     ("row-05", other_screens_and_sizes),
@@ -78,6 +79,27 @@ fn a_history_that_is_kept(host: &Host) -> Outcome {
         true => Ok(()),
         false => Err(format!("{numbers:?}")),
     }
+}
+
+/// tmux has what a program erases in its history, with rove as without. `KeepCleared no` lets it go.
+fn a_screen_that_is_cleared(host: &Host) -> Outcome {
+    for erase in ["\\e[H\\e[2J", "\\e[H\\e[J"] {
+        let command = format!("'seq 1 10; sleep 3; printf \"{erase}\"; seq 11 15'");
+        let tmux = Tmux::start(host, &format!("$ROVE here {command}; echo over; sleep 1000"))?;
+        tmux.wait_for("over")?;
+        tmux.has_all(1, 15)?;
+        let local = Tmux::start(host, &format!("eval {command}; echo over; sleep 1000"))?;
+        local.wait_for("over")?;
+        local.has_all(1, 15)?;
+    }
+    let config = host.near().join("drops/rove");
+    fs::create_dir_all(&config).map_err(words)?;
+    fs::write(config.join("config"), "KeepCleared no\n").map_err(words)?;
+    let own = format!("export XDG_CONFIG_HOME={}", host.near().join("drops").display());
+    let command = "'seq 1 10; sleep 3; printf \"\\e[H\\e[2J\"; seq 11 15'";
+    let tmux = Tmux::start(host, &format!("{own}; $ROVE here {command}; echo over; sleep 1000"))?;
+    tmux.wait_for("over")?;
+    tmux.has_all(11, 15)
 }
 
 fn lines_that_are_wrapped(host: &Host) -> Outcome {

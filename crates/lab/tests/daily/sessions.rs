@@ -10,18 +10,20 @@ use std::process::Command;
 use std::time::Duration;
 
 use rove_lab::testing::clock::Clock;
-use rove_lab::testing::run::Program;
+use rove_lab::testing::run::{Program, look_again_later};
 use rove_ssp::Rng;
 use rove_term::Size;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{rove_program, say};
 use crate::host::{Case, Host, LIMIT, Outcome, bounded, clean, output, run_cases, same, words};
 
-const CASES: [Case<Host>; 7] = [
+const CASES: [Case<Host>; 8] = [
     ("row-10", left_and_found_again),
     ("row-11", clients_that_are_killed),
     ("row-12", two_that_type_and_one_that_looks),
     ("row-13", taken_over),
+    ("row-14", a_command_that_ends_while_its_client_sleeps),
     ("row-15", directories_of_others),
     ("row-24", a_copy_whose_client_was_killed),
     ("names", names_and_lifetimes),
@@ -48,10 +50,12 @@ fn client(host: &Host, line: &[&str], size: Size) -> Result<Program, String> {
 }
 
 /// One of rove's commands, with ssh's configuration.
-fn command(host: &Host, line: &[&str]) -> Command {
+pub fn command(host: &Host, line: &[&str]) -> Command {
     let mut command = Command::new(rove_program());
     let (name, rest) = match line {
-        [name @ ("ls" | "attach" | "new" | "kill" | "cp"), rest @ ..] => (Some(*name), rest),
+        [name @ ("ls" | "attach" | "new" | "kill" | "cp" | "exec"), rest @ ..] => {
+            (Some(*name), rest)
+        }
         rest => (None, rest),
     };
     command.args(name).arg("-F").arg(&host.config).args(rest);
@@ -152,12 +156,17 @@ fn left_and_found_again(host: &Host) -> Outcome {
 /// A program that says back what it is told, line by line.
 const ECHO: &str = "stty -echo; echo ready; while read -r word; do echo \"got $word\"; done";
 
-fn clients_that_are_killed(host: &Host) -> Outcome {
+/// The first seed, and how many clients are killed.
+pub fn kills() -> Result<(u64, u64), String> {
     let number = |name: &str, usual| match std::env::var(name) {
         Ok(text) => text.parse().map_err(words),
         Err(_) => Ok(usual),
     };
-    let (first, kills) = (number("SEED", 1)?, number("KILLS", KILLS)?);
+    Ok((number("SEED", 1)?, number("KILLS", KILLS)?))
+}
+
+fn clients_that_are_killed(host: &Host) -> Outcome {
+    let (first, kills) = kills()?;
     let mut longest = Duration::ZERO;
     let mut faults = Vec::new();
     for seed in first..first + kills {
@@ -283,6 +292,37 @@ fn taken_over(host: &Host) -> Outcome {
     }
     after.send("exit 3\r");
     same(after.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 3")
+}
+
+/// How long the client of row 14 sleeps. An hour of it is `the_end_of_a_command_waits_for_a_client_that_sleeps` of
+/// `session/tests/sessions.rs`, in virtual time; here it is long enough for the client to count as away, and for its
+/// address to be forgotten.
+const SLEEP: Duration = Duration::from_secs(45);
+
+fn a_command_that_ends_while_its_client_sleeps(host: &Host) -> Outcome {
+    let go = host.home.join("go");
+    let line = "echo ready; until test -e go; do sleep 0.1; done; seq 1 300; exit 3";
+    let mut sleeper = client(host, &["new", "-s", "late", "here", line], size(ROWS, 80))?;
+    shows(&mut sleeper, "ready")?;
+    let pid = i32::try_from(sleeper.pid()).ok().and_then(Pid::from_raw).ok_or("no process")?;
+    kill_process(pid, Signal::STOP).map_err(words)?;
+    let clock = Clock::start();
+    fs::write(&go, "").map_err(words)?;
+    crate::host::until("the end of the command", || {
+        told(host, &["ls", "here"]).1.contains("ended with status 3").then_some(())
+    })?;
+    while clock.elapsed() < SLEEP {
+        look_again_later().map_err(words)?;
+    }
+    says(host, &["ls", "here"], &["late", "ended with status 3"])?;
+    kill_process(pid, Signal::CONT).map_err(words)?;
+    same(sleeper.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 3")?;
+    let seen = numbers(&sleeper);
+    if seen != (1..=300).collect::<Vec<_>>() {
+        return Err(format!("not all lines once: {seen:?}"));
+    }
+    fs::remove_file(&go).map_err(words)?;
+    says(host, &["ls", "here"], &["no sessions of yours on here"])
 }
 
 /// Where somebody else has the directory, sessions work and are found in another; where none can be had, they work.

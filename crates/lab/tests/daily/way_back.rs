@@ -2,19 +2,22 @@
 //! `ways.rs` all is in a network of its own, whose nftables drop or refuse what they are told to.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::run::{Program, Stranger};
 
-use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, until, words};
+use crate::host::{Case, LIMIT, Outcome, bounded, clean, run_cases, until, words};
 use crate::ways::{PROMPT, Scene, leave, see};
 
-const CASES: [Case<Scene>; 6] = [
+const CASES: [Case<Scene>; 7] = [
     ("row-17-later", udp_stops_when_ssh_was_let_go),
     ("row-19", a_killed_server_is_told_from_a_silent_network),
     ("row-19-forged", refusals_end_no_session),
     ("row-17-asks", an_ssh_that_would_ask_is_left_to_the_user),
+    ("row-17-jump", a_jump_host_that_would_ask_is_left_to_the_user),
     ("row-17-off", no_fallback_is_wanted),
     ("row-14-status", a_program_ends_when_nothing_comes_through),
 ];
@@ -59,8 +62,12 @@ fn sshs(scene: &Scene) -> Vec<u32> {
 
 /// A session by UDP whose ssh has died, as after sleep.
 fn by_udp_alone(scene: &Scene, options: &[&str]) -> Result<Program, String> {
+    by_udp_alone_and(scene, scene.config(), options)
+}
+
+fn by_udp_alone_and(scene: &Scene, config: &Path, options: &[&str]) -> Result<Program, String> {
     scene.let_udp(true)?;
-    let mut session = scene.session(options)?;
+    let mut session = scene.session_by(config, options)?;
     see(&mut session, PROMPT)?;
     session.send("\x1es");
     see(&mut session, "UDP 127.0.0.1")?;
@@ -192,6 +199,89 @@ fn an_ssh_that_would_ask_is_left_to_the_user(scene: &Scene) -> Outcome {
     scene.let_udp(true)?;
     see(&mut session, "42-later")?;
     leave(&mut session)
+}
+
+/// The ssh that ssh starts to get to a jump host is not told BatchMode: it has no terminal to ask on, neither for an
+/// unknown key of the host's nor for the words of an encrypted one of the user's. No key that is typed is read by it.
+fn a_jump_host_that_would_ask_is_left_to_the_user(scene: &Scene) -> Outcome {
+    let jump = JumpHost::new(scene)?;
+    for makes_it_ask in [JumpHost::forget_host, JumpHost::encrypt_key] {
+        jump.ask_nothing()?;
+        let mut session = by_udp_alone_and(scene, &jump.config, &[])?;
+        makes_it_ask(&jump)?;
+        scene.rule("input", "drop")?;
+        session.send("echo $((6*7))-later\r");
+        see(&mut session, "asking ssh for a way")?;
+        let since = Clock::start();
+        while !session.shows("; ssh needs you") {
+            if let Some(asks) = ["authenticity", "passphrase", "assword", "continue connecting"]
+                .into_iter()
+                .find(|asks| session.shows(asks))
+            {
+                return Err(format!("ssh asks {asks:?}: {:?}", session.lines()));
+            }
+            if since.elapsed() > LIMIT {
+                return Err(format!("nothing is said of ssh: {:?}", session.lines()));
+            }
+            session.pump(Duration::from_millis(50)).map_err(words)?;
+        }
+        println!("row-17-jump: ssh needs the user, as was found after {:?}", since.elapsed());
+        let config = jump.config.display().to_string();
+        until("the end of ssh", || processes(&[&config, "-W"]).is_empty().then_some(()))?;
+        scene.let_udp(true)?;
+        see(&mut session, "42-later")?;
+        leave(&mut session)?;
+    }
+    Ok(())
+}
+
+/// The scene's sshd as the host that it is got to through, with a key for it, and keys of hosts, of its own.
+struct JumpHost {
+    config: PathBuf,
+    key: PathBuf,
+    known: PathBuf,
+    keys: [PathBuf; 2],
+    port: u16,
+}
+
+impl JumpHost {
+    fn new(scene: &Scene) -> Result<JumpHost, String> {
+        let at = scene.directory();
+        let [key, known] = ["jump_key", "jump_known"].map(|name| at.join(name));
+        let direct = fs::read_to_string(scene.config()).map_err(words)?;
+        let user = direct.lines().find(|line| line.trim().starts_with("User ")).ok_or("no user")?;
+        let text = format!(
+            "Host jump\n  HostName 127.0.0.1\n  Port {}\n{user}\n  IdentityFile {}\n  \
+             UserKnownHostsFile {}\n  StrictHostKeyChecking ask\n  IdentityAgent none\n{}",
+            scene.port(),
+            key.display(),
+            known.display(),
+            direct.replace("Host here\n", "Host here\n  ProxyJump jump\n")
+        );
+        // With the name of the other, by which the test finds what runs.
+        let config = PathBuf::from(format!("{}-jump", scene.config().display()));
+        fs::write(&config, text).map_err(words)?;
+        let keys = ["user_key", "host_key.pub"].map(|name| at.join(name));
+        Ok(JumpHost { config, key, known, keys, port: scene.port() })
+    }
+
+    fn ask_nothing(&self) -> Outcome {
+        let _ = fs::remove_file(&self.key);
+        fs::copy(&self.keys[0], &self.key).map_err(words)?;
+        fs::set_permissions(&self.key, fs::Permissions::from_mode(0o600)).map_err(words)?;
+        let host_key = fs::read_to_string(&self.keys[1]).map_err(words)?;
+        fs::write(&self.known, format!("[127.0.0.1]:{} {host_key}", self.port)).map_err(words)
+    }
+
+    fn forget_host(&self) -> Outcome {
+        fs::write(&self.known, "").map_err(words)
+    }
+
+    fn encrypt_key(&self) -> Outcome {
+        let mut keygen = bounded("ssh-keygen");
+        keygen.args(["-q", "-p", "-P", "", "-N", "secret words", "-f"]).arg(&self.key);
+        clean(keygen).map(drop)
+    }
 }
 
 fn no_fallback_is_wanted(scene: &Scene) -> Outcome {

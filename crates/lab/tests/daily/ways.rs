@@ -86,6 +86,16 @@ impl Scene {
         fs::rename(from, to).map_err(words)
     }
 
+    /// Where things of the test can be put, and the keys are.
+    pub fn directory(&self) -> &Path {
+        self.sshd.directory()
+    }
+
+    /// sshd's port.
+    pub fn port(&self) -> u16 {
+        self.sshd.port()
+    }
+
     /// ssh's configuration.
     pub fn config(&self) -> &Path {
         &self.config
@@ -98,8 +108,13 @@ impl Scene {
 
     /// A session with these words before the host.
     pub fn session(&self, options: &[&str]) -> Result<Program, String> {
+        self.session_by(&self.config, options)
+    }
+
+    /// The same by another configuration of ssh.
+    pub fn session_by(&self, config: &Path, options: &[&str]) -> Result<Program, String> {
         let mut command = bounded(rove_program());
-        command.arg("-F").arg(&self.config).args(options).arg("here");
+        command.arg("-F").arg(config).args(options).arg("here");
         self.settle(&mut command);
         Program::start(command, Size::DEFAULT).map_err(words)
     }
