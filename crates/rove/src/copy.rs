@@ -21,7 +21,6 @@ pub(crate) mod plan;
 pub(crate) mod receiver;
 pub(crate) mod relay;
 pub(crate) mod sender;
-mod service;
 mod show;
 mod target;
 mod transfer_error;
@@ -29,6 +28,5 @@ mod walk;
 pub(crate) mod watch;
 pub(crate) mod workers;
 
-pub use self::service::serve;
 pub use self::target::Expected;
 pub use self::walk::Sources;

@@ -18,7 +18,6 @@
 mod bootstrap;
 mod cli;
 mod client;
-#[cfg_attr(windows, path = "client_only/copy.rs")]
 mod copy;
 mod doctor;
 mod driver;

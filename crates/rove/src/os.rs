@@ -18,6 +18,7 @@ pub(crate) mod modes;
 pub(crate) mod names;
 pub(crate) mod reach;
 pub(crate) mod signals;
+pub(crate) mod stat;
 mod system;
 pub(crate) mod terminfo;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -26,6 +27,8 @@ pub mod unconfined;
 mod unix;
 #[cfg(windows)]
 mod windows;
+#[cfg(any(windows, test))]
+mod windows_names;
 
 use std::io;
 
@@ -39,15 +42,12 @@ pub(crate) use family::{
     machine::{machine, machine_and_network},
     pty,
     signals::ignore_hangup,
-    stat,
 };
 pub(crate) use family::{
-    environment, ffi, local_socket, network_changes, pipe, private, process, socket_file, stdio,
-    tty, watched,
+    environment, ffi, file_names, fs, local_socket, network_changes, pipe, private, process,
+    socket_file, stdio, tty, watched,
 };
-#[cfg(unix)]
-pub(crate) use system::files;
-pub(crate) use system::udp;
+pub(crate) use system::{files, udp};
 #[cfg(unix)]
 pub(crate) use unix::watch::watch;
 

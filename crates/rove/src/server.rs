@@ -27,7 +27,7 @@ mod records;
 mod relay;
 mod scope;
 mod secret;
-mod services;
+pub(crate) mod services;
 mod shell;
 mod streams;
 

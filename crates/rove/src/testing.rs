@@ -38,7 +38,8 @@ pub mod copy {
     pub use crate::copy::transfer::{receive, send};
     pub use crate::copy::watch::{Tally, Watch};
     pub use crate::copy::workers::Workers;
-    pub use crate::copy::{Expected, Sources, serve};
+    pub use crate::copy::{Expected, Sources};
+    pub use crate::server::services::copies::serve;
 
     pub mod client {
         pub use crate::copy::client::{Direction, Host, Plan, Status, Style, run};

@@ -16,11 +16,12 @@ use crate::copy::show::{Ending, LOOK, Show};
 use crate::copy::target::Expected;
 use crate::copy::transfer;
 use crate::copy::transfer_error::TransferError;
-use crate::copy::walk::Sources;
+use crate::copy::walk::{Sources, matches};
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::failure::Failure;
 use crate::os::clock::Clock;
+use crate::os::file_names::SHELL_EXPANDS;
 use crate::os::process::umask;
 use crate::os::signals::asked_to_end;
 use crate::services::Request;
@@ -31,13 +32,21 @@ pub use crate::copy::plan::{Direction, Host, Plan, Status, Style};
 impl Plan {
     /// Refuses local sources that cannot be copied, before ssh asks for a password.
     pub fn check_sources(&self) -> Result<(), Failure> {
-        let why = crate::copy::walk::check(&self.sources, self.receive.recursive);
+        let why = crate::copy::walk::check(&self.own_sources(), self.receive.recursive);
         why.map_or(Ok(()), |why| Err(Failure::new(why, "")))
     }
 
     /// The same for a local target.
     pub fn check_target(&self) -> Result<(), Failure> {
         receiver::check(&self.job()).map_err(|error| Failure::new(error.to_string(), ""))
+    }
+
+    /// The sources on this machine. Where no shell has replaced patterns, they are.
+    fn own_sources(&self) -> Vec<Vec<u8>> {
+        match SHELL_EXPANDS {
+            true => self.sources.clone(),
+            false => self.sources.iter().flat_map(|path| matches(path)).collect(),
+        }
     }
 
     fn order_to_send(&self) -> Order {
@@ -171,7 +180,7 @@ async fn send(
     watch: Arc<Watch>,
 ) -> Result<(), TransferError> {
     let sources =
-        Sources { paths: plan.sources.clone(), recursive: plan.receive.recursive, patterns: false };
+        Sources { paths: plan.own_sources(), recursive: plan.receive.recursive, patterns: false };
     let is_heard = || streams.is_heard();
     let over =
         transfer::send(channel.split(), sources, plan.limit, is_heard, watch, Workers::Threads)

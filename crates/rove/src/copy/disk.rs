@@ -5,17 +5,16 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
-use rustix::io::Errno;
 
 use crate::copy::message::Times;
 use crate::os;
 use crate::os::files::{self, open_at};
-use crate::os::stat::statat;
+use crate::os::fs::{
+    self, AtFlags, BorrowedFd, Errno, Gid, Mode, OFlags, OwnedFd, Timespec, Timestamps, Uid, statat,
+};
+use crate::os::stat::FileType;
 
 /// Writes to the disk.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +90,7 @@ impl Disk {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = open_at(at, name, flags, Mode::RUSR | Mode::WUSR)?;
         if let Some(user) = self.faults.as_ref().and_then(|faults| faults.user) {
-            rustix::fs::fchown(&file, Some(Uid::from_raw(user)), None)?;
+            fs::fchown(&file, Some(Uid::from_raw(user)), None)?;
         }
         Ok(file)
     }
@@ -102,7 +101,7 @@ impl Disk {
         while !data.is_empty() {
             let room =
                 self.faults.as_ref().map_or(data.len(), |faults| faults.take_room(data.len()));
-            match rustix::io::pwrite(file, &data[..room], offset) {
+            match fs::pwrite(file, &data[..room], offset) {
                 Ok(0) => return Err(Errno::NOSPC.into()),
                 Ok(written) => {
                     data = &data[written..];
@@ -123,38 +122,38 @@ impl Disk {
     /// Gives a file this length.
     pub fn set_length(&self, file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
         self.call()?;
-        Ok(rustix::fs::ftruncate(file, length)?)
+        Ok(fs::ftruncate(file, length)?)
     }
 
     /// Gives a file or directory these permissions.
     pub fn set_mode(&self, file: BorrowedFd<'_>, mode: Mode) -> io::Result<()> {
         self.call()?;
-        Ok(rustix::fs::fchmod(file, mode)?)
+        Ok(fs::fchmod(file, mode)?)
     }
 
     /// Gives a file to this group, and to this user if there is one. Returns whether it could: many things
     /// prevent it, from permissions to users that a namespace lacks.
     pub fn set_owner(&self, file: BorrowedFd<'_>, user: Option<u32>, group: u32) -> bool {
         let (user, group) = (user.map(Uid::from_raw), Gid::from_raw(group));
-        self.call().is_ok() && rustix::fs::fchown(file, user, Some(group)).is_ok()
+        self.call().is_ok() && fs::fchown(file, user, Some(group)).is_ok()
     }
 
     /// Gives a file or directory these times.
     pub fn set_times(&self, file: BorrowedFd<'_>, times: &Times) -> io::Result<()> {
         self.call()?;
-        Ok(rustix::fs::futimens(file, &stamps(times))?)
+        Ok(fs::futimens(file, &stamps(times))?)
     }
 
     /// Gives a symbolic link these times.
     pub fn set_link_times(&self, at: BorrowedFd<'_>, name: &[u8], times: &Times) -> io::Result<()> {
         self.call()?;
-        Ok(rustix::fs::utimensat(at, name, &stamps(times), AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(fs::utimensat(at, name, &stamps(times), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Waits until a file, or the names in a directory, are on the disk itself.
     pub fn sync(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         self.call()?;
-        match rustix::fs::fsync(file) {
+        match fs::fsync(file) {
             // There is no disk behind it.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             Err(error) => Err(error.into()),
@@ -164,13 +163,13 @@ impl Disk {
     /// Makes a directory.
     pub fn make_directory(&self, at: BorrowedFd<'_>, name: &[u8], mode: Mode) -> io::Result<()> {
         self.call()?;
-        Ok(rustix::fs::mkdirat(at, name, mode)?)
+        Ok(fs::mkdirat(at, name, mode)?)
     }
 
     /// Makes a symbolic link.
     pub fn make_link(&self, at: BorrowedFd<'_>, name: &[u8], target: &[u8]) -> io::Result<()> {
         self.call()?;
-        Ok(rustix::fs::symlinkat(target, at, name)?)
+        Ok(fs::symlinkat(target, at, name)?)
     }
 
     /// Gives a finished file its name, replacing a file or symbolic link of that name, but nothing else.
@@ -185,7 +184,7 @@ impl Disk {
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        match rustix::fs::renameat(at, from, at, to) {
+        match fs::renameat(at, from, at, to) {
             Err(Errno::BUSY) => Err(io::Error::other("something is mounted there")),
             renamed => Ok(renamed?),
         }
@@ -193,15 +192,15 @@ impl Disk {
 
     /// Removes a file. Errors do not matter here: the next user of the name meets them.
     pub fn discard(&self, at: BorrowedFd<'_>, name: &[u8]) {
-        let _ = rustix::fs::unlinkat(at, name, AtFlags::empty());
+        let _ = fs::unlinkat(at, name, AtFlags::empty());
     }
 }
 
 /// Whether a copied file may replace a file of this type.
-pub(crate) fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
+pub(crate) fn replaceable(kind: FileType) -> io::Result<()> {
     match kind {
-        rustix::fs::FileType::RegularFile | rustix::fs::FileType::Symlink => Ok(()),
-        rustix::fs::FileType::Directory => Err(Errno::ISDIR.into()),
+        FileType::RegularFile | FileType::Symlink => Ok(()),
+        FileType::Directory => Err(Errno::ISDIR.into()),
         _ => Err(io::Error::other("there is a device, pipe or socket of that name")),
     }
 }
@@ -209,7 +208,7 @@ pub(crate) fn replaceable(kind: rustix::fs::FileType) -> io::Result<()> {
 /// Whether a directory takes new names: not on a read-only mount, or without write permission. If the system
 /// cannot tell, the copy tries.
 pub(crate) fn takes_names(at: BorrowedFd<'_>) -> io::Result<()> {
-    match rustix::fs::accessat(at, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
+    match fs::takes_names(at) {
         Err(Errno::ACCESS) => Err(io::Error::other("permission denied to write in its directory")),
         Err(error @ (Errno::PERM | Errno::ROFS)) => Err(error.into()),
         _ => Ok(()),

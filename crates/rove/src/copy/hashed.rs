@@ -3,22 +3,16 @@
 //! and equals written zeros.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::LazyLock;
-
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
 
 use crate::copy::message::{DATA_BYTES_MAX, Digest};
 use crate::copy::watch::Watch;
 use crate::os::clock::wall_seconds;
-use crate::os::stat::{Stat, fstat};
+use crate::os::fs::{self, Errno, OwnedFd, SeekFrom, fstat};
+use crate::os::stat::Stat;
 
 /// Octets of a block; the last may be shorter.
 const BLOCK_BYTES: u64 = 1 << 20;
-
-/// ZFS's number in `statfs` (`ZFS_SUPER_MAGIC`).
-const ZFS_MAGIC: i128 = 0x2fc1_2fc1;
 
 /// Seconds after which file systems have written a change: ZFS after 5, others after 30.
 const SETTLED_SECONDS: i64 = 60;
@@ -76,7 +70,7 @@ impl Hashed<'_> {
             }
             let most = (length - self.length).min(BLOCK_BYTES - within);
             let most = most.min(octets.len() as u64) as usize;
-            match rustix::io::pread(file, &mut octets[..most], self.length) {
+            match fs::pread(file, &mut octets[..most], self.length) {
                 Ok(0) => return Ok(false),
                 Ok(read) => {
                     self.block.update(&octets[..read]);
@@ -144,10 +138,7 @@ pub(super) fn has_holes(file: &OwnedFd, stat: &Stat) -> bool {
     if blocks.saturating_mul(512) >= u64::try_from(stat.st_size).unwrap_or(0) {
         return false;
     }
-    // The type's width is the system's.
-    let is_zfs =
-        || rustix::fs::fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == ZFS_MAGIC);
-    is_settled(stat, wall_seconds()) || !is_zfs()
+    is_settled(stat, wall_seconds()) || !fs::is_zfs(file)
 }
 
 /// Whether the last change is old enough to be on the disk.
@@ -157,7 +148,7 @@ fn is_settled(stat: &Stat, now: i64) -> bool {
 
 /// Where the next data or hole begins; the size if there is none.
 pub(super) fn seek(file: &OwnedFd, to: SeekFrom, size: u64) -> io::Result<u64> {
-    match rustix::fs::seek(file, to) {
+    match fs::seek(file, to) {
         Ok(offset) => Ok(offset.min(size)),
         Err(Errno::NXIO) => Ok(size),
         // A file system that does not tell: all is data.

@@ -48,7 +48,7 @@ pub(crate) fn want(file: FileNumber) -> bool {
 }
 
 /// Whether another copy waits for a part that is held here.
-pub(super) fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     held().iter().any(|(_, is_wanted)| *is_wanted)
 }
 
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn only_what_is_held_is_wanted() {
         let file = tempfile();
-        let stat = crate::os::stat::fstat(&file).unwrap();
+        let stat = crate::os::fs::fstat(&file).unwrap();
         assert!(!want(number(&stat)));
         let held = Held::new(&stat);
         assert!(want(number(&stat)) && is_wanted());

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::os::ffi::{OsStrExt, OsStringExt};
+use crate::os::file_names;
 
 /// The place that a word of the command line names.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -31,7 +32,7 @@ pub(crate) enum BadLocation {
 
 impl Location {
     /// Reads a word as scp does: the part before the first colon is a host, unless a slash comes earlier.
-    /// `[::1]:path` is a host with colons of its own.
+    /// `[::1]:path` is a host with colons of its own. On Windows one letter before the colon is a disk.
     pub(crate) fn parse(word: &OsStr) -> Result<Location, BadLocation> {
         let bytes = word.as_bytes();
         if bytes.is_empty() {
@@ -40,8 +41,9 @@ impl Location {
         if [&b"scp://"[..], b"sftp://", b"ssh://"].iter().any(|kind| bytes.starts_with(kind)) {
             return Err(BadLocation::Url);
         }
-        let Some(colon) = host_end(bytes) else {
-            return Ok(Location::Local(word.to_owned()));
+        let colon = host_end(bytes).filter(|_| !file_names::has_disk(bytes));
+        let Some(colon) = colon else {
+            return Ok(Location::Local(file_names::path(word)));
         };
         let host = std::str::from_utf8(&bytes[..colon]).map_err(|_| BadLocation::Host)?;
         let host = bare(host);

@@ -2,12 +2,8 @@
 //! resumes an interrupted one. The final name never has half a file.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
-
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
 
 use crate::copy::disk::Disk;
 use crate::copy::hashed::Hashed;
@@ -17,7 +13,11 @@ use crate::copy::name::Name;
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::os::files::open_at;
-use crate::os::stat::{Stat, bits, fstat, permissions, statat};
+use crate::os::fs::{
+    self, AsFd, AtFlags, BorrowedFd, Errno, FlockOperation, Mode, OFlags, OwnedFd, bits, fstat,
+    permissions, statat,
+};
+use crate::os::stat::{FileType, Stat};
 use crate::sessions::release::release;
 
 /// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
@@ -34,6 +34,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// How often its holder is asked to let it go.
 const ASK_EACH: u32 = 5;
+
+/// The number of the user who may do anything.
+const ROOT: u32 = 0;
 
 /// A part that is open, locked and ours.
 #[derive(Debug)]
@@ -220,7 +223,7 @@ impl Part {
     pub(super) fn park(&mut self) -> io::Result<()> {
         if self.parked.is_none() {
             self.parked = Some(Seen::of(&fstat(&self.file)?));
-            rustix::fs::flock(&self.file, FlockOperation::Unlock)?;
+            fs::flock(&self.file, FlockOperation::Unlock)?;
             self.held = None;
         }
         Ok(())
@@ -439,11 +442,9 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
 /// Whether this is a part of ours. Root may have been killed after giving the part to the `owner` of the
 /// replaced file.
 fn is_ours(stat: &Stat, owner: Option<(u32, u32)>) -> bool {
-    let us = rustix::process::geteuid();
-    let is_given = us.is_root() && owner.is_some_and(|(user, _)| user == stat.st_uid);
-    stat.kind() == FileType::RegularFile
-        && stat.st_nlink == 1
-        && (stat.st_uid == us.as_raw() || is_given)
+    let us = fs::own_user();
+    let is_given = us == ROOT && owner.is_some_and(|(user, _)| user == stat.st_uid);
+    stat.kind() == FileType::RegularFile && stat.st_nlink == 1 && (stat.st_uid == us || is_given)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -454,7 +455,7 @@ enum Lock {
 }
 
 fn lock(file: &OwnedFd) -> io::Result<Lock> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+    match fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         // Some network file systems have no locks.
         Ok(()) | Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => Ok(Lock::Ours),
         Err(Errno::WOULDBLOCK) => Ok(Lock::Held),
@@ -480,7 +481,9 @@ mod tests {
         let place = std::env::temp_dir().join(format!("rove-again-{}", std::process::id()));
         fs::create_dir(&place).unwrap();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let directory = Arc::new(rustix::fs::open(&place, flags, Mode::empty()).unwrap());
+        let directory = Arc::new(
+            crate::os::fs::open_plain(place.as_os_str().as_encoded_bytes(), flags).unwrap(),
+        );
         let (disk, name) = (Disk::default(), Name::new(b"f").unwrap());
         fs::write(place.join(".f.rove-part"), "half").unwrap();
         let (_, stat) = open_regular(directory.as_fd(), &name.part()).unwrap();
@@ -503,7 +506,8 @@ mod tests {
         for is_replaced in [false, true] {
             fs::create_dir(&place).unwrap();
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            let directory = rustix::fs::open(&place, flags, Mode::empty()).unwrap();
+            let directory =
+                crate::os::fs::open_plain(place.as_os_str().as_encoded_bytes(), flags).unwrap();
             let disk = Disk::failing(SYNC..SYNC + 1, Errno::IO);
             let name = Name::new(b"f").unwrap();
             let directory = Arc::new(directory);

@@ -12,9 +12,7 @@ mod link;
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd;
 
-use rustix::fs::Mode;
 use tokio::sync::mpsc::{Sender, channel};
 
 use crate::copy::disk::{Disk, reason};
@@ -26,7 +24,7 @@ use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{Expected, NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
-use crate::os::stat::{fstat, permissions};
+use crate::os::fs::{AsFd, Mode, fstat, permissions};
 use awaited::{Awaited, Current, Wanted};
 use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};

@@ -4,11 +4,7 @@
 //! neither end can wait for the other.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
-
-use rustix::fs::{FileType, SeekFrom};
-use rustix::io::Errno;
 
 use crate::copy::disk::reason;
 use crate::copy::hashed::{Hashed, has_holes, seek};
@@ -18,7 +14,8 @@ use crate::copy::pipe::{Inbox, Outbox};
 use crate::copy::walk::{MATCHES_MAX, Sources, Walker, vanished};
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
-use crate::os::stat::{Stat, fstat};
+use crate::os::fs::{self, Errno, OwnedFd, SeekFrom, fstat};
+use crate::os::stat::{FileType, Stat};
 
 /// A block is sent packed if it shrinks to this many eighths or fewer.
 const WORTH_EIGHTHS: usize = 7;
@@ -248,7 +245,7 @@ impl Sending<'_> {
         let mut framed = Vec::with_capacity(HEADER_BYTES + length);
         framed.extend_from_slice(&[0; HEADER_BYTES]);
         let read = loop {
-            match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut framed), offset) {
+            match fs::append(file, &mut framed, offset) {
                 Ok(read) => break read.min(length),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -290,7 +287,7 @@ impl Sending<'_> {
 
 /// Whether a file of size 0 has contents all the same, as those of `/proc` do.
 fn keeps_its_size_secret(file: &OwnedFd) -> io::Result<bool> {
-    let has_contents = rustix::io::pread(file, &mut [0_u8], 0)? > 0;
+    let has_contents = fs::pread(file, &mut [0_u8], 0)? > 0;
     Ok(has_contents && fstat(file)?.st_size == 0)
 }
 

@@ -2,13 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{CWD, Mode, OFlags};
-
 use crate::os::files::open_beneath;
-use crate::os::stat::fstat;
+use crate::os::fs::{AsFd, OFlags, OwnedFd, fstat, open_plain};
 
 /// How to open a file again when the receiver asks for it.
 #[derive(Clone, Debug)]
@@ -59,11 +56,6 @@ pub(crate) struct Known {
     pub(crate) open: VecDeque<Root>,
     /// The first directory of each name, by device and inode: a symbolic link may lead elsewhere later.
     pub(crate) first: HashMap<Arc<[u8]>, (u64, u64)>,
-}
-
-pub(crate) fn open_plain(path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    Ok(rustix::fs::openat(CWD, path, flags | always, Mode::empty())?)
 }
 
 /// The most named directories to keep open.

@@ -5,11 +5,7 @@ mod root;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
 
 use crate::copy::disk::{Disk, reason};
 use crate::copy::message::{Entry, Kind, Times, shown};
@@ -17,8 +13,12 @@ use crate::copy::name::{Name, fits};
 use crate::copy::order::Receive;
 use crate::copy::part::FileId;
 use crate::copy::walk::last_component;
+use crate::os::file_names;
 use crate::os::files::{open_at, open_beneath};
-use crate::os::stat::{fstat, permissions, statat};
+use crate::os::fs::{
+    AsFd, AtFlags, BorrowedFd, Errno, Mode, OFlags, OwnedFd, fstat, permissions, statat,
+};
+use crate::os::stat::FileType;
 use root::{Root, TargetFault};
 
 pub(crate) use root::TargetError;
@@ -98,8 +98,10 @@ pub(super) struct Target {
     label: Vec<u8>,
     /// By entry.
     directories: BTreeMap<u32, Directory>,
-    /// Octets of their paths.
+    /// Octets of their paths, and of the names in `folded`.
     paths_bytes: usize,
+    /// The names so far, by directory and as the system compares them; none where names differ by their octets.
+    folded: HashMap<(u32, Vec<u8>), Name>,
     open: HashMap<u32, Arc<OwnedFd>>,
 }
 
@@ -160,6 +162,7 @@ impl Target {
             label,
             directories: BTreeMap::new(),
             paths_bytes: 0,
+            folded: HashMap::new(),
             open: HashMap::new(),
         })
     }
@@ -206,7 +209,7 @@ impl Target {
     ) -> Result<Destination, NoDestination> {
         let name = match entry.parent {
             0 => self.top_name(entry, expected)?,
-            _ => Name::new(entry.name).ok_or_else(|| unasked(entry))?,
+            _ => named(entry)?,
         };
         match self.directories.get(&entry.parent) {
             Some(directory) if directory.state == State::Failed => {
@@ -216,9 +219,27 @@ impl Target {
             None if entry.parent == 0 => {}
             None => return Err(unasked(entry)),
         }
+        self.take_folded(entry.parent, &name)?;
         let parent = self.directories.get(&entry.parent);
         let is_fresh = parent.is_some_and(|directory| directory.state == State::Made);
         Ok(Destination { parent: entry.parent, name, is_fresh })
+    }
+
+    /// Takes a name where names that differ may be one: the second of them would replace the first.
+    fn take_folded(&mut self, parent: u32, name: &Name) -> Result<(), NoDestination> {
+        let Some(folded) = file_names::folded(name.as_bytes()) else { return Ok(()) };
+        self.paths_bytes += folded.len() + name.as_bytes().len();
+        if self.paths_bytes >= PATHS_BYTES_MAX {
+            return Err(NoDestination::Unasked("more names than are taken".to_owned()));
+        }
+        let taken = self.folded.entry((parent, folded)).or_insert_with(|| name.clone());
+        match taken == name {
+            true => Ok(()),
+            false => Err(NoDestination::Why(format!(
+                "{}, which came before, has the same name but for capital letters",
+                shown(taken.as_bytes())
+            ))),
+        }
     }
 
     /// Fails for a file that must not be written after all: if several sources share their one name, not
@@ -251,7 +272,7 @@ impl Target {
             return Err(unasked(entry));
         }
         let Some(only) = &self.only else {
-            return Name::new(entry.name).ok_or_else(|| unasked(entry));
+            return named(entry);
         };
         if std::mem::replace(&mut self.only_is_taken, true) {
             self.only_is_contested = true;
@@ -418,6 +439,15 @@ fn set_mode_and_times(
         disk.set_mode(directory, mode | (there & (Mode::SUID | Mode::SGID | Mode::SVTX)))?;
     }
     times.map_or(Ok(()), |times| disk.set_times(directory, times))
+}
+
+/// The name of an entry, unless it leads elsewhere or no file can have it here.
+fn named(entry: &Entry<'_>) -> Result<Name, NoDestination> {
+    let name = Name::new(entry.name).ok_or_else(|| unasked(entry))?;
+    match file_names::fault(name.as_bytes()) {
+        None => Ok(name),
+        Some(why) => Err(NoDestination::Why(why.to_owned())),
+    }
 }
 
 fn unasked(entry: &Entry<'_>) -> NoDestination {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::copy::receiver::Job;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
+use crate::os::signals::outlive_size_limits;
 
 /// Sends the sources over a channel; `limit` is in octets a second, 0 for none.
 pub async fn send(
@@ -41,11 +41,4 @@ pub async fn receive(
         workers.run(async move { crate::copy::receiver::receive(&job, inbox, out, &watch).await });
     let ((), over) = tokio::join!(moving, work);
     over.unwrap_or(crate::copy::receiver::Over::Ended)
-}
-
-/// Makes a write beyond RLIMIT_FSIZE fail, for a report, where by default it ends the process. It installs a
-/// handler for good, and not `SIG_IGN`: programs that we start get the default back.
-pub(crate) fn outlive_size_limits() {
-    // Without one the process ends as it would have.
-    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }

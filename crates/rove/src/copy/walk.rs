@@ -4,20 +4,17 @@
 //! is opened beneath it, and links there are copied, not followed.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-
-use rustix::fs::{AtFlags, CWD, Dir, FileType, OFlags};
-use rustix::io::Errno;
 
 use crate::copy::disk::reason;
 use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
 use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
-use crate::copy::source::{SourceFile, open_plain};
+use crate::copy::source::SourceFile;
 use crate::os::files::open_beneath;
-use crate::os::stat::{Stat, statat};
+use crate::os::fs::{self, AsFd, AtFlags, BorrowedFd, CWD, Dir, Errno, OFlags, open_plain, statat};
+use crate::os::stat::{FileType, Stat};
 
 /// The longest path below a source: the limit of one system call.
 const PATH_BYTES_MAX: usize = 4095;
@@ -171,7 +168,7 @@ impl Walker<'_> {
                 let place = SourceFile::Beneath(Arc::clone(top), path);
                 self.file(directory.index, source, name, &stat, place, shown).await
             }
-            FileType::Symlink => match rustix::fs::readlinkat(fd, name, Vec::new()) {
+            FileType::Symlink => match fs::readlinkat(fd, name, Vec::new()) {
                 Ok(target) => {
                     let kind = Kind::Link { target: target.to_bytes() };
                     self.entry(directory.index, source, name, kind, &stat).await?;
@@ -348,6 +345,11 @@ fn expand(pattern: &[u8], most: usize) -> Expanded {
         paths.push(pattern.to_vec());
     }
     Expanded { paths, missed }
+}
+
+/// The paths that a pattern stands for, as far as they are found; the pattern itself if there is none.
+pub(super) fn matches(pattern: &[u8]) -> Vec<Vec<u8>> {
+    expand(pattern, usize::MAX).paths
 }
 
 /// Takes each name in a directory; none, as a shell does, if it is no directory or cannot be read.

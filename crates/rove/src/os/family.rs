@@ -2,11 +2,11 @@
 
 #[cfg(unix)]
 pub(crate) use super::unix::{
-    account, environment, ffi, handover, interfaces, local_socket, machine, network_changes, pipe,
-    private, process, pty, signals, socket_file, stat, stdio, tty, watched,
+    account, environment, ffi, file_names, fs, handover, interfaces, local_socket, machine,
+    network_changes, pipe, private, process, pty, signals, socket_file, stdio, tty, watched,
 };
 #[cfg(windows)]
 pub(crate) use super::windows::{
-    environment, ffi, local_socket, machine, network_changes, pipe, private, process, signals,
-    socket_file, stdio, tty, watched,
+    environment, ffi, file_names, fs, local_socket, machine, network_changes, pipe, private,
+    process, signals, socket_file, stdio, tty, watched,
 };

@@ -3,7 +3,9 @@
 use std::future::poll_fn;
 use std::io;
 
-pub(crate) use crate::os::family::signals::{CAN_SUSPEND, Signal, Signals, suspend};
+pub(crate) use crate::os::family::signals::{
+    CAN_SUSPEND, Signal, Signals, outlive_size_limits, suspend,
+};
 
 /// The signals to pass on to the command.
 pub(crate) const HANDED_ON: [Signal; 6] =

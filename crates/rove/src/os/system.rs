@@ -14,4 +14,4 @@ pub(crate) use super::linux::{
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub use super::unconfined as sandbox;
 #[cfg(windows)]
-pub(crate) use super::windows::{clock, memory, process, udp};
+pub(crate) use super::windows::{clock, files, memory, process, udp};

@@ -1,6 +1,8 @@
 //! A server's services to its client over channels: commands, connections, listening sockets, and
 //! access to the user's agent. It acts only on the client's requests.
 
+pub(crate) mod copies;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::copy;
 use crate::server::exec;
 use crate::server::handover::{self, HandoverSocket};
 use crate::server::service_config::ServiceConfig;
@@ -78,7 +79,7 @@ async fn serve_one(
     match request {
         Request::Exec(command) => exec::serve(command, channel, &streams, config).await,
         Request::Copy(order) => {
-            copy::serve(&order, channel, &streams, config.surroundings.home()).await;
+            copies::serve(&order, channel, &streams, config.surroundings.home()).await;
             Ok(())
         }
         Request::Connect(to) => join(channel, connect(&to).await).await,

@@ -14,14 +14,15 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use rustix::event::Timespec;
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::geteuid;
 use thiserror::Error;
 
 use crate::os;
+use crate::os::fs::{fstat, lstat};
 use crate::os::local_socket::bind_unix;
 use crate::os::socket_file::SocketFile;
-use crate::os::stat::{fstat, lstat};
+use crate::os::stat::FileType;
 use crate::sessions::ask::{Entry, is_alive};
 use crate::sessions::name::{Name, SessionId};
 

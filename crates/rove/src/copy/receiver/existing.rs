@@ -1,16 +1,14 @@
 //! Finds the files at an entry's destination, and what the copy can reuse of them.
 
 use std::io;
-use std::os::fd::BorrowedFd;
-
-use rustix::fs::{AtFlags, FileType, Mode};
 
 use super::guesses::Guesses;
 use crate::copy::disk::{replaceable, takes_names};
 use crate::copy::message::Times;
 use crate::copy::name::Name;
 use crate::copy::part::{FileId, Finish, beginnings};
-use crate::os::stat::{Stat, fstat, permissions, statat};
+use crate::os::fs::{self, AtFlags, BorrowedFd, Mode, fstat, permissions, statat};
+use crate::os::stat::{FileType, Stat};
 
 /// The files that exist under the name to write.
 #[derive(Default)]
@@ -74,7 +72,7 @@ impl Existing {
 /// Whether anybody may have planted this file to read or change our copy: it is in a directory that all may
 /// write to, as /tmp is, and belongs neither to us nor to the directory's owner.
 fn may_be_planted(directory: BorrowedFd<'_>, file: &Stat) -> bool {
-    let us = rustix::process::geteuid().as_raw();
+    let us = fs::own_user();
     fstat(directory).is_ok_and(|directory| {
         directory.st_mode & 0o002 != 0 && ![us, directory.st_uid].contains(&file.st_uid)
     })

@@ -1,11 +1,8 @@
 //! Syncs finished files, in workers that share the disk's waits, and gives files up.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::StatVfsMountFlags;
-use rustix::io::Errno;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver as Jobs;
 
@@ -15,6 +12,7 @@ use crate::copy::part::{Finish, Part};
 use crate::copy::pipe::Outbox;
 use crate::copy::target::Target;
 use crate::copy::watch::Watch;
+use crate::os::fs::{Errno, OwnedFd, is_read_only};
 
 /// Workers that sync finished files.
 pub(super) const FINISHERS: usize = 16;
@@ -98,8 +96,7 @@ impl<'a> Shared<'a> {
     fn keeps_out_all(&self, error: &io::Error) -> bool {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NOSPC) => true,
-            Some(Errno::ROFS) => rustix::fs::fstatvfs(&self.root)
-                .is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY)),
+            Some(Errno::ROFS) => is_read_only(&self.root),
             _ => false,
         }
     }

@@ -1,10 +1,10 @@
 //! Makes symbolic links, and checks which of them stay in the copied tree.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use crate::copy::disk::Disk;
 use crate::copy::name::Name;
+use crate::os::fs::{self, BorrowedFd};
 
 /// Makes a symbolic link, in place of a file or another link.
 pub(super) fn make(disk: &Disk, at: BorrowedFd<'_>, name: &Name, text: &[u8]) -> io::Result<()> {
@@ -12,7 +12,7 @@ pub(super) fn make(disk: &Disk, at: BorrowedFd<'_>, name: &Name, text: &[u8]) ->
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made,
     }
-    match rustix::fs::readlinkat(at, name.as_bytes(), Vec::new()) {
+    match fs::readlinkat(at, name.as_bytes(), Vec::new()) {
         Ok(there) if there.to_bytes() == text => return Ok(()),
         _ => {}
     }

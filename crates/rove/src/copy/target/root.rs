@@ -1,9 +1,7 @@
 //! Opens the target that the user named, or explains why it cannot be one.
 
 use std::io;
-use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FileType, OFlags};
 use thiserror::Error;
 
 use crate::copy::disk::reason;
@@ -11,8 +9,10 @@ use crate::copy::message::shown;
 use crate::copy::name::Name;
 use crate::copy::order::Receive;
 use crate::copy::walk::last_component;
+use crate::os::file_names;
 use crate::os::files::{Located, open_path};
-use crate::os::stat::{Stat, statat};
+use crate::os::fs::{self, AtFlags, OFlags, OwnedFd, statat};
+use crate::os::stat::{FileType, Stat};
 
 /// The directory that a copy writes to.
 pub(super) struct Root {
@@ -73,7 +73,10 @@ impl Root {
         let here = if path.is_empty() { b"." } else { path };
         let fail = |fault: TargetFault| TargetError { path: here.to_vec(), fault };
         let length = here.iter().rposition(|&octet| octet != b'/').map_or(0, |last| last + 1);
-        let named = if length == 0 { &b"/"[..] } else { &here[..length] };
+        let named = match length {
+            0 => &b"/"[..],
+            _ => directory_part(here, length),
+        };
         let found = find(named).map_err(fail)?;
         if let Some(Found { file, .. }) = &found {
             match file.stat.kind() {
@@ -106,6 +109,9 @@ impl Root {
             }
         };
         let only = Name::new(&name).ok_or_else(|| fail(TargetFault::NoFileName))?;
+        if let Some(why) = file_names::fault(only.as_bytes()) {
+            return Err(fail(io::Error::other(why).into()));
+        }
         let must_be_directory = here.ends_with(b"/");
         Ok(Root { directory, only: Some(only), must_be_directory, label: named.to_vec() })
     }
@@ -133,7 +139,7 @@ fn find(path: &[u8]) -> Result<Option<Found>, TargetFault> {
     if stat.kind() != FileType::Symlink {
         return Ok(Some(Found { file, is_link: false }));
     }
-    if ![0, rustix::process::geteuid().as_raw()].contains(&stat.st_uid) {
+    if ![0, fs::own_user()].contains(&stat.st_uid) {
         return Err(TargetFault::OthersLink);
     }
     let followed = match Located::at(path) {
@@ -167,9 +173,15 @@ fn place_of(file: &Located) -> Result<(OwnedFd, Vec<u8>), TargetFault> {
 fn parent_of(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|&octet| octet == b'/') {
         Some(0) => b"/",
-        Some(slash) => &path[..slash],
+        Some(slash) => directory_part(path, slash),
         None => b".",
     }
+}
+
+/// The part of a path before a slash; with it, where the letter of a disk alone would be another directory.
+fn directory_part(path: &[u8], slash: usize) -> &[u8] {
+    let is_disk = slash == 2 && file_names::has_disk(path);
+    &path[..(slash + usize::from(is_disk)).min(path.len())]
 }
 
 fn open_directory(path: &[u8]) -> io::Result<OwnedFd> {
@@ -182,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_the_user_is_told() {
-        let denied = || io::Error::from(rustix::io::Errno::ACCESS);
+        let denied = || io::Error::from(crate::os::fs::Errno::ACCESS);
         for (fault, told) in [
             (
                 TargetFault::NotDirectoryForSeveral,

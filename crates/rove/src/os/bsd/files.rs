@@ -8,7 +8,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use crate::os::unix::stat::{Stat, fstat, statat};
+use crate::os::stat::Stat;
+use crate::os::unix::fs::{fstat, statat};
 pub(crate) use crate::os::unix::walk::open_at;
 use crate::os::unix::walk::walk_beneath;
 

@@ -5,12 +5,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode};
+use rustix::fs::{AtFlags, CWD, Mode};
 use rustix::net::RecvFlags;
 use socket2::{SockAddr, Socket};
 
+use crate::os::stat::FileType;
+use crate::os::unix::fs::lstat;
 use crate::os::unix::socket_file::SocketFile;
-use crate::os::unix::stat::lstat;
 
 /// macOS cannot close open files that come with a message when a program is executed: the receiver says so of each.
 pub(crate) const RECEIVING: RecvFlags = RecvFlags::empty();

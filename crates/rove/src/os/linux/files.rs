@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::os::unix::stat::{Stat, fstat};
+use crate::os::stat::Stat;
+use crate::os::unix::fs::fstat;
 pub(crate) use crate::os::unix::walk::open_at;
 use crate::os::unix::walk::walk_beneath;
 

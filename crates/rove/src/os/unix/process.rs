@@ -17,7 +17,7 @@ use crate::os::locked;
 use crate::os::system;
 pub(crate) use crate::os::system::memory::{give_back_freed_memory, keep_freed_memory};
 pub(crate) use crate::os::system::process::{is_single_threaded, own_program};
-use crate::os::unix::stat::bits;
+use crate::os::unix::fs::bits;
 
 /// The soft limit on core files before [`harden`], for the programs that we start.
 #[derive(Clone, Copy, Debug)]

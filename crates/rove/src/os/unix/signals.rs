@@ -65,6 +65,13 @@ pub(crate) fn suspend() -> io::Result<()> {
     Ok(rustix::process::kill_current_process_group(Signal::TSTP)?)
 }
 
+/// Makes a write beyond RLIMIT_FSIZE fail, for a report, where by default it ends the process. It installs a
+/// handler for good, and not `SIG_IGN`: programs that we start get the default back.
+pub(crate) fn outlive_size_limits() {
+    // Without one the process ends as it would have.
+    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+}
+
 /// Whether programs can be stopped, and go on later.
 pub(crate) const CAN_SUSPEND: bool = true;
 

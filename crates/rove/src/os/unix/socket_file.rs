@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::os::unix::stat::lstat;
+use crate::os::unix::fs::lstat;
 
 /// A file of ours, removed when this is dropped, unless another has taken its place.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The server's end of `rove cp`: carries out an order in the user's home directory.
+//! A server's end of `rove cp`: carries out an order in the user's home directory.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -14,10 +14,9 @@ use crate::copy::held;
 use crate::copy::message::Message;
 use crate::copy::order::Order;
 use crate::copy::receiver::Job;
-use crate::copy::target::Expected;
-use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
+use crate::copy::{Expected, Sources};
 use crate::os;
 use crate::os::process::umask;
 
