@@ -306,7 +306,7 @@ impl ServerEnd {
             Termios::Reported => {}
             Termios::Polled => {
                 if !self.input.is_empty() {
-                    self.poller.stir(now);
+                    self.poller.on_keys(now, &self.input);
                 }
                 if !self.output.is_empty() {
                     self.poller.on_output(now);

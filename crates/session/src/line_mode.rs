@@ -117,6 +117,11 @@ const QUIET_FOR: Duration = Duration::from_millis(15);
 /// Looks that must have counted.
 const QUIET_LOOKS: u32 = 2;
 
+/// How long after its last key a line is another at the latest: until then the program writes, as a rule, and the count
+/// travels with that. There is a look 10 to 20 ms after keys, and the echo ack, with which keys of the next line may be kept,
+/// goes no sooner than after 50.
+const ENDED_FOR: Duration = Duration::from_millis(10);
+
 /// Counts hidden lines, and judges by looks at the line whether keys may be kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HiddenLines {
@@ -128,6 +133,9 @@ pub struct HiddenLines {
     quiet_looks: u32,
     /// When the program wrote last, as far as is known.
     written: Option<Time>,
+    /// When keys ended the present one. No look need see what was between it and the next: a program asks again within
+    /// a millisecond, and what another client has kept for the first question is no answer to the second.
+    ended: Option<Time>,
 }
 
 impl HiddenLines {
@@ -136,18 +144,34 @@ impl HiddenLines {
         self.written = Some(now);
     }
 
+    /// Keys went to the program.
+    pub fn on_keys(&mut self, now: Time, octets: &[u8]) {
+        // Which of the others end it, the user sets.
+        if !octets.iter().all(|octet| is_part_of_line(*octet)) {
+            self.ended.get_or_insert(now);
+        }
+    }
+
     /// Takes a look, and returns what to report.
     pub fn look(&mut self, now: Time, look: impl Into<LineLook>) -> LineReport {
         let LineLook { mode, is_usual } = look.into();
         if mode != LineMode::Hidden {
             self.since = None;
+            self.ended = None;
             return mode.into();
         }
         let since = *self.since.get_or_insert_with(|| {
             self.count += 1;
             self.quiet_looks = 0;
+            self.ended = None;
             now
         });
+        let is_over = |ended: &mut Time| {
+            !is_usual
+                || now >= *ended + ENDED_FOR
+                || self.written.is_some_and(|written| written >= *ended)
+        };
+        self.count += u64::from(self.ended.take_if(is_over).is_some());
         let is_quiet = self.written.is_none_or(|written| now >= written + QUIET_FOR);
         self.quiet_looks += u32::from(is_quiet && now > since);
         let may_be_kept = is_usual && self.quiet_looks >= QUIET_LOOKS && now >= since + HIDDEN_FOR;
@@ -250,6 +274,32 @@ mod tests {
         let output: Vec<u64> = (0..1000).step_by(10).collect();
         let busy: Vec<_> = output.iter().map(|ms| (*ms, Hidden, "1")).collect();
         check(&busy, &output);
+    }
+
+    #[test]
+    fn a_line_is_another_behind_its_enter() {
+        let mut lines = HiddenLines::default();
+        let look = |lines: &mut HiddenLines, ms| {
+            let report = lines.look(Time::from_millis(ms), Hidden);
+            (report.hidden.unwrap(), report.may_be_kept)
+        };
+        for ms in [0, 20, 180] {
+            look(&mut lines, ms);
+        }
+        // What only adds to it or edits it does not end it.
+        lines.on_keys(Time::from_millis(200), b"QZ \x15\x7f");
+        assert_eq!(look(&mut lines, 250), (1, true));
+        // The answer to Enter tells, or else time.
+        lines.on_keys(Time::from_millis(300), b"WJ\r");
+        assert_eq!(look(&mut lines, 301), (1, true));
+        lines.on_output(Time::from_millis(302));
+        assert_eq!([302, 303, 400].map(|ms| look(&mut lines, ms)), [(2, true); 3]);
+        lines.on_keys(Time::from_millis(500), b"\x18");
+        assert_eq!([509, 510, 600].map(|ms| look(&mut lines, ms).0), [2, 3, 3]);
+        // A look that sees what is between them counts once.
+        lines.on_keys(Time::from_millis(700), b"\n");
+        lines.look(Time::from_millis(701), Cooked);
+        assert_eq!([702, 730].map(|ms| look(&mut lines, ms)), [(4, false); 2]);
     }
 
     #[test]

@@ -352,7 +352,7 @@ impl Stage {
         while self.server.pending_input() > 0 {
             self.server.poll_input(&mut octets);
             self.outgoing.extend(&octets);
-            self.watch.stir(now);
+            self.watch.on_keys(now, &octets);
         }
         if !self.left {
             self.look(now);

@@ -12,6 +12,7 @@ mod host;
 mod inline;
 mod killed;
 mod scrollback;
+mod secret_lines;
 mod sessions;
 mod tmux;
 mod way_back;

@@ -51,7 +51,13 @@ impl LinePoller {
     }
 
     /// Keys went to the program.
-    pub fn stir(&mut self, now: Time) {
+    pub fn on_keys(&mut self, now: Time, octets: &[u8]) {
+        self.hidden.on_keys(now, octets);
+        self.stir(now);
+    }
+
+    /// A change is likelier than before.
+    fn stir(&mut self, now: Time) {
         self.pause = FIRST;
         self.next = Some(now + FIRST);
     }
@@ -130,6 +136,23 @@ mod tests {
         }
         assert_eq!(kept, [false, false, false, false, true, false]);
         assert_eq!(watch.next(), Some(Time::from_millis(2380)));
+    }
+
+    /// Whichever look replaces the first one, the line is another before an echo ack lets a client keep keys on it.
+    #[test]
+    fn a_line_is_another_within_the_first_pause() {
+        for early in 0..20 {
+            let mut watch = LinePoller::new();
+            let number = |watch: &mut LinePoller, ms| {
+                watch.looked(Time::from_millis(ms), LineMode::Hidden).hidden
+            };
+            assert_eq!(number(&mut watch, 1), Some(1));
+            watch.on_keys(Time::from_millis(100), b"\r");
+            number(&mut watch, 100 + early);
+            let next = watch.next().filter(|next| *next < Time::from_millis(150));
+            let last = next.map_or(Time::from_millis(100 + early), |next| next);
+            assert_eq!(watch.looked(last, LineMode::Hidden).hidden, Some(2), "{early}");
+        }
     }
 
     #[test]

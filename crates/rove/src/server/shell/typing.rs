@@ -32,13 +32,13 @@ impl Shell {
             });
             match written {
                 Ok(count) => {
+                    self.watch.on_keys(now, &typed[..count]);
                     self.typed.took(count);
                     self.life.used(now);
-                    self.watch.stir(now);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if !fresh.is_empty() || self.session.pending_input() > 0 {
-                        self.look_for_interrupts();
+                        self.look_for_interrupts(now);
                     }
                     return;
                 }
@@ -50,7 +50,7 @@ impl Shell {
 
     /// Lets Ctrl-C and its like overtake input that the terminal has no room for: they are the way out of a
     /// program that does not read.
-    pub(super) fn look_for_interrupts(&mut self) {
+    pub(super) fn look_for_interrupts(&mut self, now: Time) {
         let mut octets = Vec::new();
         while self.typed.len() < TYPED_OCTETS_MAX && self.session.pending_input() > 0 {
             self.session.poll_input(&mut octets);
@@ -59,6 +59,8 @@ impl Shell {
         let Some(pty) = self.pty.as_ref().map(AsyncFd::get_ref) else { return };
         let Ok(interrupts) = pty.interrupts() else { return };
         for signal in self.typed.take_interrupts(interrupts) {
+            // The line is emptied as well.
+            self.watch.on_keys(now, b"\x03");
             // A terminal that is gone is seen when it is read.
             let _ = pty.interrupt(interrupts, signal);
         }
