@@ -5,6 +5,7 @@ use rove::testing::ssh::Candidates;
 use rove_session::client::TtyScreen;
 use rove_session::predict::{Display, Settings};
 use rove_session::server;
+use rove_ssp::Timing;
 use rove_term::{Dialect, Size};
 
 use crate::address::{Family, NodeId};
@@ -173,7 +174,7 @@ impl Session {
                     AddressChoice::new(begins[0], Candidates { addresses, named: 1 }),
                     plan.sender.limits(),
                 )
-                .watched_by(Watch::new(slot, usage.clocks[0].lateness)),
+                .watched_by(Watch::new(slot, usage.clocks[0].lateness + Timing::ROVE.slot_jitter)),
             )),
             usage.clocks[0],
             late.fork(),

@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use common::{GOOD, Pair, client_config, server_config};
 use rove_session::client::{self, Obscure};
@@ -15,7 +16,11 @@ fn obscured() -> Pair {
     let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
     let client = client::Config {
         wire: wire(Role::Client),
-        timing: Timing { slots: Some(SlotTiming::ROVE), ..Timing::ROVE },
+        timing: Timing {
+            slots: Some(SlotTiming::ROVE),
+            slot_jitter: Duration::ZERO,
+            ..Timing::ROVE
+        },
         obscure: Obscure::Always,
         ..client_config(Peer::Rove)
     };

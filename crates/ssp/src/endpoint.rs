@@ -28,7 +28,7 @@ use crate::reject::Reject;
 use crate::sender::Sender;
 use crate::sender::acks::Fragmented;
 use crate::sender::transfer::Transfer;
-use crate::slots::{Grid, Runs};
+use crate::slots::{Answers, Grid, Jitter, Runs};
 use crate::state::{BadDiff, State, StateNum};
 use crate::stats::{PathStats, Stats, Usage};
 use crate::time::Time;
@@ -37,6 +37,8 @@ use crate::wire::{Exhausted, Flags, Role, Wire};
 
 /// Sets the grid's randomness apart from the chaff's.
 const GRID_SEED: u64 = 0x5107_5107_5107_5107;
+/// The same of answers'.
+const ANSWERS_SEED: u64 = 0xa75e_a75e_a75e_a75e;
 
 /// What an [`Endpoint`] starts from.
 pub struct Config<L, R> {
@@ -161,8 +163,9 @@ impl<L: State, R: State> Endpoint<L, R> {
         assert!(timing.received_states_max >= 2, "the base and the newest state are kept");
         assert!(timing.chaff_bytes_max <= usize::from(u8::MAX), "chaff leaves room for diffs");
         let slots = timing.slots.clone().filter(|_| role == Role::Client);
-        let grid = slots.map(|slots| Grid::new(slots, seed ^ GRID_SEED));
-        let runs = Runs { grid, ..Runs::default() };
+        let grid = slots.map(|slots| Grid::new(slots, timing.slot_jitter, seed ^ GRID_SEED));
+        let answers = Answers::new(Jitter::new(seed ^ ANSWERS_SEED, timing.slot_jitter));
+        let runs = Runs { grid, answers, ..Runs::default() };
         Endpoint {
             assembler: Assembler::new(wire.assemblies_max()),
             log: SentLog::default(),

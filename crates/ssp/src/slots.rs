@@ -71,12 +71,34 @@ const SILENT_PACE: Duration = Duration::from_millis(250);
 const SILENT_LONG: Duration = Duration::from_secs(60);
 const SILENT_LONG_PACE: Duration = Duration::from_secs(1);
 
+/// How much later than its slot or its hold each datagram leaves. It depends on nothing but a seed and the datagram's number,
+/// so that no key shows in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Jitter {
+    seed: u64,
+    most: Duration,
+}
+
+impl Jitter {
+    pub(crate) fn new(seed: u64, most: Duration) -> Jitter {
+        Jitter { seed, most }
+    }
+
+    /// The sum of two draws: at the ends of the range, where a small shift would show, there is hardly anything.
+    fn of(self, number: u64) -> Duration {
+        let mut rng = Rng::new(self.seed ^ number);
+        let half = self.most.as_micros() as u32 / 2;
+        Duration::from_micros((rng.below(half) + rng.below(half)).into())
+    }
+}
+
 /// A client's grid, and the run that is on.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     timing: SlotTiming,
     /// Slots are at this and at whole numbers of slots after it.
     phase: Duration,
+    jitter: Jitter,
     rng: Rng,
     /// The share of datagrams that the path loses.
     loss: f64,
@@ -105,12 +127,13 @@ impl Grid {
     ///
     /// # Panics
     /// If the timing makes no sense.
-    pub(crate) fn new(timing: SlotTiming, seed: u64) -> Grid {
+    pub(crate) fn new(timing: SlotTiming, jitter: Duration, seed: u64) -> Grid {
         assert!((SLOT_MIN..=SLOT_MAX).contains(&timing.slot), "a slot has 20 to 200 ms");
         assert!(timing.tail.0 <= timing.tail.1, "a range has a lower end");
         let mut rng = Rng::new(seed);
         let phase = Duration::from_micros(rng.below(timing.slot.as_micros() as u32).into());
-        Grid { apart: timing.slot, timing, phase, rng, loss: 0.0, run: None }
+        let jitter = Jitter::new(rng.bits(), jitter);
+        Grid { apart: timing.slot, timing, phase, jitter, rng, loss: 0.0, run: None }
     }
 
     /// The path loses this share of datagrams.
@@ -152,18 +175,23 @@ impl Grid {
 
     /// When the next slot's datagram is to be made, if a run is on.
     pub(crate) fn next(&self) -> Option<Time> {
-        self.run.map(|run| run.next - MADE_BEFORE)
+        self.run.map(|run| self.leaves(run.next) - MADE_BEFORE)
+    }
+
+    /// When the datagram of this slot leaves.
+    fn leaves(&self, slot: Time) -> Time {
+        slot + self.jitter.of(slot.as_micros())
     }
 
     /// Takes the slot whose datagram is to be made, and when that leaves. An answer is awaited since `awaits`.
     pub(crate) fn take(&mut self, now: Time, awaits: Option<Time>) -> Option<(SlotKind, Time)> {
-        let mut run = self.run.filter(|run| run.next <= now + MADE_BEFORE)?;
+        let mut run = self.run.filter(|run| self.leaves(run.next) <= now + MADE_BEFORE)?;
         if now.since(run.decided) >= DECIDED_FOR {
             run.decided = now;
             self.decide_apart();
         }
-        let slot = run.next;
-        let late = now.since(slot);
+        let at = self.leaves(run.next);
+        let late = now.since(at);
         let silence = awaits.map_or(Duration::ZERO, |since| now.since(since));
         let pace = match silence {
             _ if silence > SILENT_LONG => SILENT_LONG_PACE,
@@ -179,7 +207,7 @@ impl Grid {
         }
         let kind = if next > run.until { SlotKind::Last } else { SlotKind::Within };
         self.run = (kind == SlotKind::Within).then_some(Run { next, ..run });
-        (late <= LATE_MAX).then_some((kind, slot))
+        (late <= LATE_MAX).then_some((kind, at))
     }
 
     /// The control item of a datagram of this length in a slot.
@@ -224,6 +252,10 @@ const MISSED_FOR_MAX: Duration = Duration::from_secs(1);
 /// The answers that a server owes, and whether its client's run is on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
+    jitter: Jitter,
+    /// How many were owed, and when the newest leaves.
+    count: u64,
+    newest: Time,
     owed: VecDeque<Answer>,
     /// Until when the run is taken to be on.
     until: Option<Time>,
@@ -242,6 +274,11 @@ pub(crate) struct Answer {
 }
 
 impl Answers {
+    /// None is owed.
+    pub(crate) fn new(jitter: Jitter) -> Answers {
+        Answers { jitter, ..Answers::default() }
+    }
+
     /// Takes the item of a slot's datagram of this length. Values out of bounds are ignored.
     pub(crate) fn on_slot(&mut self, now: Time, slot: Slot, octets: usize) {
         let length = Duration::from_millis(slot.slot_ms.into());
@@ -256,8 +293,12 @@ impl Answers {
         if self.owed.len() == OWED_MAX {
             self.owed.pop_front();
         }
+        self.count += 1;
+        let at = now + Duration::from_millis(slot.hold_ms.into()) + self.jitter.of(self.count);
+        // Each is made once the one before has left.
+        self.newest = at.max(self.newest + MADE_BEFORE);
         self.owed.push_back(Answer {
-            at: now + Duration::from_millis(slot.hold_ms.into()),
+            at: self.newest,
             bytes: slot.answer_bytes.into(),
             is_last: slot.answer_bytes == 0,
         });
@@ -321,6 +362,8 @@ mod tests {
         Time::from_millis(ms)
     }
 
+    const JITTER: Duration = Duration::from_millis(1);
+
     /// When the next one leaves.
     fn leaves(grid: &Grid) -> Time {
         grid.next().unwrap() + MADE_BEFORE
@@ -329,21 +372,22 @@ mod tests {
     #[test]
     fn slots_are_on_the_grid_whenever_keys_come() {
         for seed in 0..200 {
-            let mut grid = Grid::new(SlotTiming::ROVE, seed);
+            let mut grid = Grid::new(SlotTiming::ROVE, JITTER, seed);
             assert_eq!(grid.next(), None);
             grid.key(ms(1000 + seed * 7));
-            let first = leaves(&grid);
-            assert!(first > ms(1000 + seed * 7) && first <= ms(1055 + seed * 7));
-            let mut last = first;
+            let slot = grid.run.unwrap().next;
+            assert!(slot > ms(1000 + seed * 7) && slot <= ms(1055 + seed * 7));
+            let mut nth = 0;
             let mut kinds = Vec::new();
             while let Some(made) = grid.next() {
                 let at = leaves(&grid);
-                assert!(at == first || at.since(last) == Duration::from_millis(55));
+                let late = at.since(slot + Duration::from_millis(55) * nth);
+                assert!(late < JITTER, "{late:?}");
+                nth += 1;
                 assert_eq!(grid.take(made - Duration::from_micros(1), Some(at)), None);
                 let (kind, told) = grid.take(made, Some(at)).unwrap();
                 assert_eq!(told, at);
                 kinds.push(kind);
-                last = at;
             }
             assert_eq!(kinds.pop(), Some(SlotKind::Last));
             assert!(!kinds.contains(&SlotKind::Last));
@@ -355,42 +399,75 @@ mod tests {
     fn a_path_that_loses_much_gets_two_in_a_slot() {
         for (slot, loss, apart) in [(55, 0.09, 55_000), (55, 0.1, 27_500), (30, 0.5, 30_000)] {
             let timing = SlotTiming::ROVE.with_slot(Duration::from_millis(slot));
-            let mut grid = Grid::new(timing, 3);
+            let mut grid = Grid::new(timing, JITTER, 3);
             let first = grid.after(ms(0));
             grid.lose(loss);
             grid.key(ms(0));
             for nth in 0..20 {
-                let at = leaves(&grid);
+                let (next, at) = (grid.run.unwrap().next, leaves(&grid));
                 let wanted = first + Duration::from_micros(apart * nth);
-                assert_eq!(at, wanted, "{slot} ms, {loss}");
+                assert_eq!(next, wanted, "{slot} ms, {loss}");
                 assert_eq!(grid.take(at, None), Some((SlotKind::Within, at)));
             }
         }
     }
 
     #[test]
+    fn datagrams_leave_at_any_moment_of_a_millisecond() {
+        let grid = Grid::new(SlotTiming::ROVE, JITTER, 3);
+        let mut tenths = [0; 10];
+        for nth in 0..10_000 {
+            let late = grid.jitter.of(55_000 * nth);
+            tenths[late.as_micros() as usize / 100] += 1;
+        }
+        for (place, count) in tenths.into_iter().enumerate() {
+            let wanted = 200 * (2 * place.min(9 - place) as i32 + 1);
+            assert!((count - wanted).abs() < 120, "{tenths:?}");
+        }
+    }
+
+    /// Two that come together leave in their order, so far apart that the second is made when the first has left.
+    #[test]
+    fn answers_leave_one_after_the_other() {
+        let slot = Slot { slot_ms: 55, hold_ms: 3, answer_bytes: 128 };
+        for seed in 0..100 {
+            let mut answers = Answers::new(Jitter::new(seed, JITTER));
+            let mut last = Time::ZERO;
+            for turn in 0..4 {
+                answers.on_slot(ms(turn / 2), slot, 128);
+            }
+            for _ in 0..4 {
+                let made = answers.next().unwrap();
+                assert!(made >= last, "{seed}");
+                last = answers.take(made).unwrap().at;
+                assert!(last <= ms(1 + 3 + 1) + MADE_BEFORE * 4, "{seed}: {last:?}");
+            }
+        }
+    }
+
+    #[test]
     fn late_slots_are_left_out() {
-        let mut grid = Grid::new(SlotTiming::ROVE, 3);
+        let mut grid = Grid::new(SlotTiming::ROVE, JITTER, 3);
         grid.key(ms(0));
-        let first = leaves(&grid);
+        let (slot, first) = (grid.run.unwrap().next, leaves(&grid));
         let late = |by: u64| first + Duration::from_millis(by);
         assert_eq!(grid.take(late(25), None), Some((SlotKind::Within, first)));
-        assert_eq!(grid.take(late(55 + 26), None), None);
-        assert_eq!(leaves(&grid), late(110));
+        assert_eq!(grid.take(late(55 + 27), None), None);
+        assert_eq!(grid.run.unwrap().next, slot + Duration::from_millis(110));
         assert_eq!(grid.take(late(1200), None), None, "it slept");
         assert!(!grid.is_on());
     }
 
     #[test]
     fn silence_makes_slots_rare() {
-        let mut grid = Grid::new(SlotTiming::ROVE, 3);
+        let mut grid = Grid::new(SlotTiming::ROVE, JITTER, 3);
         grid.key(ms(100_000));
         let silences = [(Some(99_000), 55), (Some(96_000), 275), (Some(10_000), 1045), (None, 55)];
         for (since, gap) in silences {
-            let at = leaves(&grid);
+            let (slot, at) = (grid.run.unwrap().next, leaves(&grid));
             grid.key(at);
             grid.take(at, since.map(ms));
-            assert_eq!(leaves(&grid).since(at).as_millis(), gap, "{since:?}");
+            assert_eq!(grid.run.unwrap().next.since(slot).as_millis(), gap, "{since:?}");
         }
     }
 
