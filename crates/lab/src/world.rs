@@ -82,6 +82,8 @@ struct Host<N> {
 #[derive(Debug)]
 struct Held {
     at: Time,
+    /// When the node wakes for it, in the world's time.
+    wake: Time,
     transmit: Transmit,
     octets: Vec<u8>,
 }
@@ -329,6 +331,11 @@ impl<N: Node> World<N> {
         if !self.hosts[id.0].is_awake(now) {
             return Ok(());
         }
+        // Nothing is read while a datagram is held, so that nothing delays it.
+        if let Some(wake) = self.hosts[id.0].holds_until(now) {
+            self.schedule(wake, Event::Datagram(datagram));
+            return Ok(());
+        }
         self.trace.add(&now.as_micros().to_le_bytes());
         self.trace.add(&datagram.octets);
         if let Some((at, replay)) = self.internet.replay(now, &datagram) {
@@ -397,6 +404,9 @@ impl<N: Node> World<N> {
                 most => host.rng.span_below(most),
             };
             let at = host.clock.world(next) + late;
+            if let Some(held) = &mut host.held {
+                held.wake = at;
+            }
             self.file_alarm(id, at);
         }
         Ok(())
@@ -417,7 +427,8 @@ impl<N: Node> World<N> {
             }
             match transmit.at.filter(|at| *at > now) {
                 Some(at) => {
-                    host.held = Some(Held { at, transmit, octets: out.datagram.clone() });
+                    let octets = out.datagram.clone();
+                    host.held = Some(Held { at, wake: self.now, transmit, octets });
                 }
                 None => self.depart(id, now, transmit, &out.datagram)?,
             }
@@ -430,7 +441,7 @@ impl<N: Node> World<N> {
     fn send_held(&mut self, id: NodeId, now: Time) -> Result<(), Fault> {
         let held = self.hosts[id.0].held.take_if(|held| held.at <= now);
         match held {
-            Some(Held { at, transmit, octets }) if now.since(at) <= HELD_LATE_MAX => {
+            Some(Held { at, transmit, octets, .. }) if now.since(at) <= HELD_LATE_MAX => {
                 self.depart(id, now, transmit, &octets)
             }
             _ => Ok(()),
@@ -525,6 +536,12 @@ impl<N: Node> World<N> {
 impl<N: Node> Host<N> {
     fn is_awake(&self, world: Time) -> bool {
         self.life != Life::Dead && self.asleep_until.is_none_or(|until| until <= world)
+    }
+
+    /// Until when it waits to send what it holds. What it held before it slept is gone.
+    fn holds_until(&self, world: Time) -> Option<Time> {
+        let held = self.held.as_ref().filter(|_| self.asleep_until.is_none())?;
+        Some(held.wake).filter(|wake| *wake > world)
     }
 
     /// What its clock shows. If it has slept until now, its driver notices that.

@@ -160,6 +160,12 @@ fn slots_come_through_hostile_networks() {
     }
 }
 
+/// In this one something arrives while a datagram of a slot is held.
+#[test]
+fn nothing_that_arrives_delays_a_slot() {
+    Scenario::obscured(123, Obscure::Always).run().unwrap();
+}
+
 fn hours(count: u64) -> Duration {
     Duration::from_secs(count * 3_600)
 }

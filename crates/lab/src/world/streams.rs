@@ -78,9 +78,10 @@ impl<N: Node> World<N> {
         self.turn(node, Cause::Event)
     }
 
-    /// Until when a node sleeps: what comes by a stream waits for it.
+    /// Until when a node sleeps, or holds a datagram: what comes by a stream waits for it.
     fn put_off(&self, node: NodeId) -> Option<Time> {
-        self.hosts[node.0].asleep_until.filter(|until| *until > self.now)
+        let host = &self.hosts[node.0];
+        host.asleep_until.filter(|until| *until > self.now).or_else(|| host.holds_until(self.now))
     }
 
     pub(super) fn arrive_by(
