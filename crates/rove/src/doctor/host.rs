@@ -13,7 +13,7 @@ use crate::install::version;
 use crate::os;
 use crate::os::clock::{Clock, wall_seconds};
 use crate::printable::printable;
-use crate::sessions::directory::SESSIONS_MAX;
+use crate::sessions::line::SESSIONS_MAX;
 use crate::ssh::{Found, Login, Via, is_openssh};
 use crate::trace::Trace;
 
@@ -109,7 +109,12 @@ fn sessions(login: &Login, said: &str) -> Option<Check> {
     let mut words = said.splitn(3, ' ');
     let (count, mode, path) = (words.next()?, words.next()?, words.next()?);
     let count: usize = count.parse().ok()?;
-    let (host, path) = (&login.host, printable(path.as_bytes(), SAID_CHARS_MAX));
+    // The user may run a command with this in it, and the host is not to choose the command.
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-".contains(char);
+    if path.len() > SAID_CHARS_MAX || !path.starts_with('/') || !path.chars().all(is_plain) {
+        return None;
+    }
+    let host = &login.host;
     let check =
         |says: String| Check::ok("sessions", "sessions", says).with([("sockets", count as f64)]);
     let is =
@@ -144,7 +149,7 @@ pub(super) fn port(port: u16, ports: Option<Ports>, usual: Ports) -> Check {
         Some(ports) if ports.low == ports.high => check(format!("{port}, the only one"))
             .but("A second session there finds none: name a range with --udp-port=LOW:HIGH"),
         Some(ports) if port == ports.high => check(format!("{port}, the last of {ports}"))
-            .but("The next session there finds none: end some, or name a larger range"),
+            .but("One more session finds a port there: end some, or name a larger range"),
         Some(ports) => check(format!("{port}, the first of {ports} that was free")),
     }
 }
@@ -153,19 +158,23 @@ pub(super) fn port(port: u16, ports: Option<Ports>, usual: Ports) -> Check {
 pub(super) async fn way_back(clock: Clock, login: &Login, trace: &Trace) -> Check {
     let check = |says: String| Check::ok("way-back", "way back over ssh", says);
     let then = "A session that loses UDP and ssh waits until one is back";
-    if let Via::Ssh(words) = &login.via
-        && !is_openssh(words)
-    {
-        return check("none by another program than ssh, which may ask".into()).but(then);
+    match &login.via {
+        Via::Local => return check("none is needed without ssh".into()),
+        Via::Ssh(words) if !is_openssh(words) => {
+            return check("none by another program than ssh, which may ask".into()).but(then);
+        }
+        Via::Ssh(_) => {}
     }
     let begun = clock.now();
-    match run_quietly(login, "exit 0", trace).await {
-        Some(0) => {
+    // A master's connection is gone when a session looks for this way.
+    match run_quietly(login, &["-o", "ControlPath=none"], "exit 0", trace).await {
+        // 255 is ssh's own.
+        Some(0..=254) => {
             let seconds = clock.now().since(begun).as_secs_f64();
             check(format!("ssh logs in again without asking, in {seconds:.2} s"))
                 .with([("seconds", seconds)])
         }
-        Some(_) => check("ssh cannot log in again without asking".into())
+        Some(_) => check("ssh did not log in again without asking".into())
             .but(format!("{then}. A key in ssh-agent logs in without asking")),
         None => {
             check(format!("ssh did not log in again within {} s", ASK_WAIT.as_secs())).but(then)
@@ -204,22 +213,38 @@ pub(super) async fn listens(login: &Login, port: u16, trace: &Trace) -> Option<b
         "test -r /proc/net/udp || exit 2; \
          cat /proc/net/udp /proc/net/udp6 2>/dev/null | grep -q \":{port:04X} 0000\""
     );
-    match run_quietly(login, &look, trace).await {
+    match run_quietly(login, &[], &look, trace).await {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
     }
 }
 
+/// ssh never waits for its user, nor long for a host, ends by itself where nobody ends it, and is no other ssh's master.
+const ASKS_NOBODY: [&str; 10] = [
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ControlMaster=no",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
 /// The status of a script of sh's on the host, or of ssh, which asks its user nothing. `None`: it did not end in time.
-async fn run_quietly(login: &Login, script: &str, trace: &Trace) -> Option<i32> {
+async fn run_quietly(login: &Login, options: &[&str], script: &str, trace: &Trace) -> Option<i32> {
     let mut login = login.clone();
-    login.options.extend(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"].map(Into::into));
+    // They come first, and so count.
+    login.options.splice(0..0, ASKS_NOBODY.iter().chain(options).map(Into::into));
     let remote = sh(script, &[]);
     trace.step(format_args!("to run {remote}"));
     let mut command = login.remote(&remote, login.config().await.unwrap_or_default());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    command.env("SSH_ASKPASS_REQUIRE", "never");
+    // Before 8.4 a jump host's ssh without a terminal runs this.
+    command.env("SSH_ASKPASS_REQUIRE", "never").env("SSH_ASKPASS", "/bin/false");
     os::process::without_terminal(command.as_std_mut());
     let ended = clock::within(ASK_WAIT, command.status()).await.ok()?.ok()?;
     ended.code()

@@ -159,7 +159,8 @@ fn probe(
             connector.abort();
         }
         if let Some(stream) = stream {
-            let outcome = ask_by_stream(clock, &mut probing, &mut port, stream).await?;
+            let outcome = ask_by_stream(clock, &mut probing, &mut port, stream).await;
+            let outcome = outcome.unwrap_or_else(|error| Err(error.to_string()));
             let answers = outcome.is_ok();
             let _ = tell.send(Finding::Way(outcome));
             // The goodbye goes by what works.

@@ -125,7 +125,9 @@ async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option
     login.request.goal = Goal::Ask(format!("--join={}:{}", wish.conn, wish.port));
     let report = login.config().await.unwrap_or_default().to_owned();
     let mut command = login.remote(&login.request.remote_command(), &report);
-    command.env("SSH_ASKPASS_REQUIRE", "never").kill_on_drop(true);
+    // Before 8.4 a jump host's ssh without a terminal runs the second.
+    command.env("SSH_ASKPASS_REQUIRE", "never").env("SSH_ASKPASS", "/bin/false");
+    command.kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;

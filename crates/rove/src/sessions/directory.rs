@@ -24,10 +24,8 @@ use crate::os::local_socket::bind_unix;
 use crate::os::socket_file::SocketFile;
 use crate::os::stat::FileType;
 use crate::sessions::ask::{Entry, is_alive};
+use crate::sessions::line::SESSIONS_MAX;
 use crate::sessions::name::{Name, SessionId};
-
-/// Sessions of one user that can be attached to. Further ones work without a socket.
-pub(crate) const SESSIONS_MAX: usize = 64;
 
 /// Entries of a directory that are looked at. A session has one.
 const ENTRIES_MAX: usize = 1024;

@@ -15,6 +15,9 @@ use crate::sessions::words::{octets, word};
 /// The longest line, with its end. A longer one is no request.
 pub(crate) const LINE_BYTES_MAX: usize = 4096;
 
+/// Sessions of one user that can be attached to. Further ones work without a socket.
+pub(crate) const SESSIONS_MAX: usize = 64;
+
 /// The version of all requests so far.
 const VERSION: &str = "1";
 
