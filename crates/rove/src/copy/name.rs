@@ -12,11 +12,13 @@ pub struct Name(Vec<u8>);
 
 impl Name {
     /// Accepts a name unless it is empty, `.` or `..`, longer than 255 octets, has a slash or a NUL in it,
-    /// or is that of an unfinished copy.
+    /// or is that of an unfinished copy, in small or capital letters: some file systems take them for one.
     pub fn new(name: &[u8]) -> Option<Name> {
         let leads_away =
             matches!(name, b"" | b"." | b"..") || name.iter().any(|c| b"/\0".contains(c));
-        let fits = name.len() <= NAME_BYTES_MAX && !name.ends_with(PART_SUFFIX);
+        let ending = &name[name.len().saturating_sub(PART_SUFFIX.len())..];
+        let is_part = ending.eq_ignore_ascii_case(PART_SUFFIX);
+        let fits = name.len() <= NAME_BYTES_MAX && !is_part;
         (!leads_away && fits).then(|| Name(name.to_vec()))
     }
 
@@ -135,8 +137,20 @@ mod tests {
             assert!(Name::new(name.as_bytes()).is_some(), "{name:?}");
         }
         let (long, longest) = ("x".repeat(256), "x".repeat(255));
-        for name in ["", ".", "..", "/", "a/b", "../x", "/etc", "a\0", "\0", ".x.rove-part", &long]
-        {
+        for name in [
+            "",
+            ".",
+            "..",
+            "/",
+            "a/b",
+            "../x",
+            "/etc",
+            "a\0",
+            "\0",
+            ".x.rove-part",
+            ".x.Rove-PART",
+            &long,
+        ] {
             assert!(Name::new(name.as_bytes()).is_none(), "{name:?}");
         }
         assert!(Name::new(longest.as_bytes()).is_some());

@@ -26,6 +26,9 @@ pub(crate) use root::TargetError;
 /// The most directories of one copy.
 const DIRECTORIES_MAX: usize = 4_000_000;
 
+/// Octets that a name takes in a table besides its own.
+const TAKEN_BYTES: usize = 200;
+
 /// The most octets of all their paths, lest many deep ones take gigabytes.
 const PATHS_BYTES_MAX: usize = 256 << 20;
 
@@ -228,7 +231,7 @@ impl Target {
     /// Takes a name where names that differ may be one: the second of them would replace the first.
     fn take_folded(&mut self, parent: u32, name: &Name) -> Result<(), NoDestination> {
         let Some(folded) = file_names::folded(name.as_bytes()) else { return Ok(()) };
-        self.paths_bytes += folded.len() + name.as_bytes().len();
+        self.paths_bytes += folded.len() + name.as_bytes().len() + TAKEN_BYTES;
         if self.paths_bytes >= PATHS_BYTES_MAX {
             return Err(NoDestination::Unasked("more names than are taken".to_owned()));
         }

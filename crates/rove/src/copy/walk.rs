@@ -12,6 +12,7 @@ use crate::copy::name::{Name, fits, is_pattern};
 use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
 use crate::copy::source::SourceFile;
+use crate::os::file_names;
 use crate::os::files::open_beneath;
 use crate::os::fs::{self, AsFd, AtFlags, BorrowedFd, CWD, Dir, Errno, OFlags, open_plain, statat};
 use crate::os::stat::{FileType, Stat};
@@ -305,11 +306,9 @@ fn expand(pattern: &[u8], most: usize) -> Expanded {
     if !is_pattern(pattern) || exists(pattern) {
         return Expanded { paths: vec![pattern.to_vec()], missed };
     }
-    let mut paths: Vec<Vec<u8>> = vec![match pattern.starts_with(b"/") {
-        true => b"/".to_vec(),
-        false => Vec::new(),
-    }];
-    let components = pattern.split(|&octet| octet == b'/').filter(|c| !c.is_empty());
+    let (root, names) = pattern.split_at(file_names::root_bytes(pattern));
+    let mut paths: Vec<Vec<u8>> = vec![root.to_vec()];
+    let components = names.split(|&octet| octet == b'/').filter(|c| !c.is_empty());
     let mut components = components.peekable();
     while let Some(component) = components.next() {
         let mut found = Vec::new();

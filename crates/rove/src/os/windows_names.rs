@@ -40,7 +40,7 @@ pub(crate) fn fault(name: &[u8]) -> Option<&'static str> {
 /// Whether a name has the form of those of 8 and 3 characters that the system makes for longer ones: `PROGRA~1.EXT`.
 fn is_short(name: &str) -> bool {
     let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
-    let Some((before, digits)) = stem.split_once('~') else { return false };
+    let Some((before, digits)) = stem.rsplit_once('~') else { return false };
     let fits = stem.chars().count() <= 8 && ending.chars().count() <= 3 && !ending.contains('.');
     fits && !before.is_empty()
         && !digits.is_empty()
@@ -60,9 +60,38 @@ pub(crate) fn folded(name: &[u8]) -> Option<Vec<u8>> {
     Some(name.into_bytes())
 }
 
+/// How many octets of a path with slashes are its root, which has no name in it: `/`, `C:/` or `//server/share/`.
+pub(crate) fn root_bytes(path: &[u8]) -> usize {
+    let behind = |slashes: usize| {
+        let all = path.iter().enumerate().filter(|(_, octet)| **octet == b'/');
+        all.map(|(at, _)| at + 1).nth(slashes - 1).unwrap_or(path.len())
+    };
+    match path {
+        [b'/', b'/', ..] => behind(4),
+        [b'/', ..] => 1,
+        [letter, b':', b'/', ..] if letter.is_ascii_alphabetic() => 3,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn roots_have_no_name_in_them() {
+        for (path, root) in [
+            ("C:/*", "C:/"),
+            ("c:*", ""),
+            ("a/*", ""),
+            ("/a/*", "/"),
+            ("//server/share/a/*", "//server/share/"),
+            ("//server/share", "//server/share"),
+            ("//?/C:/*", "//?/C:/"),
+        ] {
+            assert_eq!(&path[..root_bytes(path.as_bytes())], root, "{path}");
+        }
+    }
 
     #[test]
     fn names_that_windows_takes_for_something_else() {

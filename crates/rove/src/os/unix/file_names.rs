@@ -20,6 +20,11 @@ pub(crate) fn path(word: &OsStr) -> OsString {
     word.to_owned()
 }
 
+/// How many octets of a path are its root, which has no name in it.
+pub(crate) fn root_bytes(path: &[u8]) -> usize {
+    usize::from(path.starts_with(b"/"))
+}
+
 /// Whether a path begins with the letter of a disk: there are none.
 pub(crate) fn has_disk(_: &[u8]) -> bool {
     false

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-pub(crate) use crate::os::windows_names::{fault, folded};
+pub(crate) use crate::os::windows_names::{fault, folded, root_bytes};
 
 /// Whether the user's shell replaces patterns by the names that fit them.
 pub(crate) const SHELL_EXPANDS: bool = false;

@@ -22,9 +22,10 @@ use super::stat::{fstat, time_units};
 use super::types::{AsFd, AtFlags, FlockOperation, Gid, Mode, Timespec, Timestamps, Uid};
 use crate::os::stat::FileType;
 
-/// FILE_RENAME_REPLACE_IF_EXISTS, and FILE_RENAME_POSIX_SEMANTICS: also while others have the file open.
+/// FILE_RENAME_REPLACE_IF_EXISTS, and FILE_RENAME_POSIX_SEMANTICS and IGNORE_READONLY_ATTRIBUTE: also while others have
+/// the file open.
 const REPLACES: u64 = 1;
-const REPLACES_OPEN: u64 = 1 | 2;
+const REPLACES_OPEN: u64 = 1 | 2 | 64;
 
 /// Octets of FILE_RENAME_INFORMATION.
 const RENAME_BYTES_MIN: usize = 24;
