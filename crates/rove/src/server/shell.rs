@@ -167,7 +167,9 @@ enum Running {
         status: ExitStatus,
     },
     /// The session knows of it; there is no more to come from here.
-    Reported,
+    Reported {
+        ended: Time,
+    },
 }
 
 impl Shell {

@@ -20,7 +20,7 @@ const LAST_PIECES: usize = 16;
 
 impl Shell {
     pub(super) fn start_program(&mut self, now: Time) {
-        let login = match std::mem::replace(&mut self.program, Running::Reported) {
+        let login = match std::mem::replace(&mut self.program, Running::Reported { ended: now }) {
             Running::Waiting(login) => login,
             other => {
                 self.program = other;
@@ -67,7 +67,7 @@ impl Shell {
     /// As with sshd, the end of the session leader is what counts: what it left running in the
     /// background may hold the terminal open for ever, and a leader that lets go of it is still at work.
     pub(super) fn watch_program(&mut self, now: Time) {
-        let Running::Ended { status, .. } = self.program else { return };
+        let Running::Ended { at, status } = self.program else { return };
         if !self.hung_up && self.last_output_by().is_some_and(|by| now < by) {
             return;
         }
@@ -77,7 +77,7 @@ impl Shell {
             }
             self.read_program(now);
         }
-        self.program = Running::Reported;
+        self.program = Running::Reported { ended: at };
         self.let_terminal_go();
         if !self.closing {
             self.closing = true;
@@ -99,7 +99,7 @@ impl Shell {
     pub(super) fn last_output_by(&self) -> Option<Time> {
         match self.program {
             Running::Ended { at, .. } => Some(at + LAST_OUTPUT),
-            Running::Waiting(_) | Running::Started(_) | Running::Reported => None,
+            Running::Waiting(_) | Running::Started(_) | Running::Reported { .. } => None,
         }
     }
 }

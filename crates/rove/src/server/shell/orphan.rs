@@ -65,8 +65,9 @@ impl Shell {
             self.give_up(now);
         }
         let ends = lonely.and_then(|since| self.ends_at(now, since));
+        let ends = ends.into_iter().chain(self.kept_until()).min();
         if ends.is_some_and(|ends| ends <= now) {
-            self.note(&"no client has been heard for as long as the session is kept");
+            self.note(&"no client has come for the end for as long as the session is kept");
             self.give_up(now);
         }
         let by_kill = killed_by.filter(|by| *by > now);
@@ -81,11 +82,7 @@ impl Shell {
         let orphan = self.limits.orphan.map(|span| lonely + span);
         let own = match (&self.program, self.life.kind) {
             // It waits for its first client, and no longer than that is waited for.
-            (Running::Waiting(_), _) => None,
-            (Running::Reported, Kind::Command) => {
-                Some(lonely.max(self.life.used) + ENDED_COMMAND_KEPT)
-            }
-            (Running::Reported, Kind::Shell) => Some(lonely.max(self.life.used) + ENDED_SHELL_KEPT),
+            (Running::Waiting(_) | Running::Reported { .. }, _) => None,
             (_, Kind::Shell) if self.is_lost_shell() => {
                 let by = lonely + IDLE_SHELL_KEPT;
                 let is_busy = by <= now && self.has_children();
@@ -94,6 +91,15 @@ impl Shell {
             _ => None,
         };
         [orphan, own].into_iter().flatten().min()
+    }
+
+    /// Until when the end of the program is told: also to a client that is heard and never takes it in.
+    fn kept_until(&self) -> Option<Time> {
+        let Running::Reported { ended } = self.program else { return None };
+        Some(match self.life.kind {
+            Kind::Command => ended + ENDED_COMMAND_KEPT,
+            Kind::Shell => ended + ENDED_SHELL_KEPT,
+        })
     }
 
     /// Nobody gave the session a name, and its client did not leave it on purpose.
@@ -129,7 +135,7 @@ impl Shell {
             }
             Running::Waiting(_) => self.give_up(now),
             Running::Ended { .. } => {}
-            Running::Reported => self.program_reported(now),
+            Running::Reported { .. } => self.program_reported(now),
         }
     }
 
