@@ -322,7 +322,9 @@ fn a_command_that_ends_while_its_client_sleeps(host: &Host) -> Outcome {
         return Err(format!("not all lines once: {seen:?}"));
     }
     fs::remove_file(&go).map_err(words)?;
-    says(host, &["ls", "here"], &["no sessions of yours on here"])
+    crate::host::until("the end of the session", || {
+        (!told(host, &["ls", "here"]).1.contains("late")).then_some(())
+    })
 }
 
 /// Where somebody else has the directory, sessions work and are found in another; where none can be had, they work.
@@ -432,7 +434,9 @@ fn names_and_lifetimes(host: &Host) -> Outcome {
     let mut ended = client(host, &["new", "-s", "seen", "here", "cat"], size(ROWS, 80))?;
     ended.send("typed\r");
     shows(&mut ended, "typed")?;
-    says(host, &["kill", "here:seen"], &["ended seen on here"])?;
+    crate::host::until("the kill of a session", || {
+        told(host, &["kill", "here:seen"]).1.contains("ended seen on here").then_some(())
+    })?;
     same(ended.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 129")?;
     shows(&mut ended, "typed")?;
     crate::host::until("the end of what was killed", || {
