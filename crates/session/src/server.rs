@@ -417,16 +417,18 @@ impl Server {
 
     /// Whether the session is over now that this client's is.
     fn ends_with(&mut self, now: Time, index: usize, exit: Exit) -> bool {
-        self.is_told |= exit.clean && self.host.exit_status().is_some();
-        let mut others = self.viewers.iter().enumerate().filter(|(other, _)| *other != index);
         let viewer = &self.viewers[index].viewer;
+        // One that leaves hears no more of it.
+        let is_told = exit.clean && self.host.exit_status().is_some() && !viewer.is_leaving();
+        self.is_told |= is_told;
+        let mut others = self.viewers.iter().enumerate().filter(|(other, _)| *other != index);
         if self.name.is_none() || self.is_closing {
             return others.next().is_none();
         }
         match exit.cause {
-            _ if viewer.is_leaving() => false,
             // All are told how the program ended. If nobody could be told, somebody may come back for it.
             _ if self.host.exit_status().is_some() => self.is_told && others.next().is_none(),
+            _ if viewer.is_leaving() => false,
             Cause::NoContact => !self.has_begun,
             // Somebody who is away is not to keep what the last one who is there has ended.
             _ => !others.any(|(_, other)| other.viewer.was_heard(now, PRESENT_FOR)),

@@ -68,7 +68,7 @@ impl Room {
     fn new(name: Option<&str>) -> Room {
         let config = Config {
             wire: wire(1, Role::Server),
-            timing: Timing::ROVE,
+            timing: Timing { final_acks: 4, ..Timing::ROVE },
             peer: Peer::Rove,
             size: Size::DEFAULT,
             claim_wait: server::CLAIM_WAIT,
@@ -115,7 +115,7 @@ impl Room {
     ) -> Result<ViewerId, Full> {
         let joining = Joining {
             wire: wire(number, Role::Server),
-            timing: Timing::ROVE,
+            timing: Timing { final_acks: 4, ..Timing::ROVE },
             rights,
             others,
             size_policy: None,
@@ -473,6 +473,22 @@ fn the_status_of_a_program_that_ended_alone_is_there_for_the_next_client() {
     assert_eq!(room.seat(2).exit.and_then(|exit| exit.status), Some(3));
     assert!(room.seat(2).client.view().screen().row_text(0).starts_with("done"));
     assert!(room.exit.is_some());
+}
+
+/// The session is over once all who stay are told, also where another has begun to leave just before the program ended.
+#[test]
+fn a_program_may_end_while_a_client_leaves() {
+    for after in (0..300).step_by(10) {
+        let mut room = Room::new(Some("build"));
+        room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+        room.run(ms(500));
+        room.type_keys(1, b"\x1ed");
+        room.run(ms(after));
+        room.server.child_exited(room.now, 3);
+        room.run(Duration::from_secs(20));
+        assert_eq!(room.seat(2).exit.and_then(|exit| exit.status), Some(3), "{after} ms");
+        assert!(room.exit.is_some(), "{after} ms");
+    }
 }
 
 /// A user who has quit is not kept by a client of theirs that was killed before.

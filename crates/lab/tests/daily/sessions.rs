@@ -268,7 +268,7 @@ fn two_that_type_and_one_that_looks(host: &Host) -> Outcome {
     for client in [&mut large, &mut small] {
         same(client.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 0")?;
     }
-    Ok(())
+    no_sessions_are_left(host)
 }
 
 fn taken_over(host: &Host) -> Outcome {
@@ -322,8 +322,13 @@ fn a_command_that_ends_while_its_client_sleeps(host: &Host) -> Outcome {
         return Err(format!("not all lines once: {seen:?}"));
     }
     fs::remove_file(&go).map_err(words)?;
-    crate::host::until("the end of the session", || {
-        (!told(host, &["ls", "here"]).1.contains("late")).then_some(())
+    no_sessions_are_left(host)
+}
+
+/// Who was told the end is not waited for, nor who has left.
+fn no_sessions_are_left(host: &Host) -> Outcome {
+    crate::host::until("the end of all sessions", || {
+        told(host, &["ls", "here"]).1.contains("no sessions of yours on here").then_some(())
     })
 }
 
