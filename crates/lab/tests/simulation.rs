@@ -166,6 +166,14 @@ fn nothing_that_arrives_delays_a_slot() {
     Scenario::obscured(123, Obscure::Always).run().unwrap();
 }
 
+/// In these a program writes more than a stream takes while a run of slots is on.
+#[test]
+fn answers_to_slots_do_not_fill_a_stream() {
+    for seed in [109, 277] {
+        Scenario::obscured(seed, Obscure::Always).run().unwrap();
+    }
+}
+
 fn hours(count: u64) -> Duration {
     Duration::from_secs(count * 3_600)
 }

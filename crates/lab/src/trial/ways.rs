@@ -16,7 +16,7 @@ use crate::world::Fault;
 /// Octets on their way by a stream: its window, the first fragments of one more instruction, and what is about the path.
 const STREAM_OCTETS_MAX: usize = 32 << 10;
 
-/// Those of slots: 18 a second of 150 octets for a round trip of four seconds and three of silence, and their answers.
+/// Those of slots that say nothing new: 36 a second of 150 octets for a round trip of three seconds and three of silence.
 const SLOT_OCTETS_MAX: usize = 32 << 10;
 
 /// A datagram each 250 ms to an end that does not answer.

@@ -191,9 +191,13 @@ impl AdaptivePolicy {
 
     /// When a new state may go out.
     fn new_at(&self, path: &Path) -> Time {
+        self.redundancy.frame_at(&path.rtt).max(self.open_at(path))
+    }
+
+    /// When the window has room for one.
+    pub(super) fn open_at(&self, path: &Path) -> Time {
         let last = self.redundancy.last_new().unwrap_or(Time::ZERO);
-        let open = path.send_at(last, self.redundancy.pto(&path.rtt));
-        self.redundancy.frame_at(&path.rtt).max(open)
+        path.send_at(last, self.redundancy.pto(&path.rtt))
     }
 
     /// The object as it is, if the peer may not know it, or a state of its own if it is time for one.

@@ -54,6 +54,12 @@ impl AdaptivePolicy {
         if core.too_long || !is_new && !core.history.is_pending() {
             return None;
         }
+        // A full window keeps news out of a slot, though not the slot. In a stream what went before comes anyway, so
+        // that it need not be repeated there either.
+        let is_full = room == Room::Any && self.open_at(path) > now;
+        if is_full && (is_new || path.is_on_stream()) {
+            return None;
+        }
         if let Room::Short(octets) = room
             && !core.history.is_ahead_of_part(octets)
             && let Some((version, diff)) = core.history.part(octets)
