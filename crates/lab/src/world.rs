@@ -1,28 +1,26 @@
-//! Virtual time: a heap of (time, number, event) and machines that have their turns. The [`Internet`] carries
-//! datagrams between them.
+//! Virtual time: a heap of (time, number, event) and machines that have their turns, with their clocks, their sleep and
+//! what their drivers hold. Where datagrams fly stands in `network`.
 //!
 //! It drains machines exactly as the real driver does, and knows nothing of their protocol. One seed makes one run:
 //! all visible collections are ordered, all randomness comes from [`Rng`], and a hash over all events proves two
 //! runs equal.
 
+mod network;
 mod node;
 mod streams;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use rove::testing::HELD_LATE_MAX;
-use rove_ssp::{Arrival, Outbox, Remote, Time, Transmit};
+use rove_ssp::{Outbox, Time, Transmit};
 
 use crate::address::{Family, NodeId};
-use crate::attacker::Tally;
 use crate::byte_stream::{ByteStream, StreamProfile};
-use crate::internet::{Datagram, Internet, Sent};
-use crate::link::{Link, Profile};
+use crate::internet::{Datagram, Internet};
 use crate::local_clock::LocalClock;
-use crate::rng::{Chance, Rng};
+use crate::rng::Rng;
 use crate::trace_hash::Trace;
 pub(crate) use crate::world::node::{Fault, Network, Node, Notice};
 
@@ -135,18 +133,6 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// The address that the next node to join will have.
-    pub fn next_address(&self) -> SocketAddr {
-        NodeId(self.hosts.len()).address(0, Family::V4)
-    }
-
-    /// The addresses that the next node to join will have before it roams, and those after it has roamed once.
-    pub fn next_addresses(&self) -> Vec<SocketAddr> {
-        let node = NodeId(self.hosts.len());
-        let both = |socket| Family::ALL.map(|family| node.address(socket, family));
-        [both(0), both(1)].concat()
-    }
-
     /// Adds a node; its first turn is at the present time.
     pub fn join(&mut self, node: N) -> NodeId {
         self.join_with(node, LocalClock::EXACT, Rng::new(0))
@@ -170,46 +156,6 @@ impl<N: Node> World<N> {
         self.internet.open_socket(id);
         self.file_alarm(id, self.now);
         id
-    }
-
-    /// Lets datagrams pass from one node to the other. Without a link nothing does.
-    pub fn connect(&mut self, from: NodeId, to: NodeId, profile: Profile) {
-        self.internet.connect(from, to, profile);
-    }
-
-    /// Replaces a link's profile; datagrams on their way are not affected.
-    ///
-    /// # Panics
-    /// If the nodes are not connected.
-    pub fn set_profile(&mut self, from: NodeId, to: NodeId, profile: Profile) {
-        self.internet.set_profile(from, to, profile);
-    }
-
-    /// An attacker on the path attends to this share of all datagrams from now on
-    /// ([`Attacker`](crate::attacker::Attacker)).
-    pub fn set_attacker(&mut self, share: Chance) {
-        self.internet.set_attacker(share);
-    }
-
-    /// Octets that an attacker has spent, and octets that it has received.
-    pub fn tally(&self) -> Tally {
-        self.internet.tally()
-    }
-
-    /// Gives the node another address at this time, unnoticed; from then on the old ones reach no node.
-    pub fn roam_at(&mut self, at: Time, node: NodeId) {
-        self.move_at(at, node, Notice::None);
-    }
-
-    /// The same, and the node's driver may notice it.
-    pub fn move_at(&mut self, at: Time, node: NodeId, notice: Notice) {
-        self.schedule(at, Event::Roam { node, notice });
-    }
-
-    /// In this span the node neither sends nor hears by this family of addresses.
-    pub fn sever_at(&mut self, span: std::ops::Range<Time>, node: NodeId, family: Family) {
-        self.schedule(span.start, Event::Sever { node, family: Some(family) });
-        self.schedule(span.end, Event::Sever { node, family: None });
     }
 
     /// Kills the node's process in this turn of it, counted from the first: its users have acted, and what it would
@@ -268,16 +214,6 @@ impl<N: Node> World<N> {
         &mut self.hosts[id.0].node
     }
 
-    /// The address that a node sends from.
-    pub fn address(&self, id: NodeId) -> SocketAddr {
-        self.internet.address(id)
-    }
-
-    /// The link from one node to the other, if there is one.
-    pub fn link(&self, from: NodeId, to: NodeId) -> Option<&Link> {
-        self.internet.link(from, to)
-    }
-
     /// The present time.
     pub fn now(&self) -> Time {
         self.now
@@ -323,34 +259,6 @@ impl<N: Node> World<N> {
             }
         }
         Ok(())
-    }
-
-    fn arrive(&mut self, mut datagram: Datagram) -> Result<(), Fault> {
-        let Some(id) = self.internet.receiver(datagram.to) else { return Ok(()) };
-        let now = self.now;
-        if !self.hosts[id.0].is_awake(now) {
-            return Ok(());
-        }
-        // Nothing is read while a datagram is held, so that nothing delays it.
-        if let Some(wake) = self.hosts[id.0].holds_until(now) {
-            self.schedule(wake, Event::Datagram(datagram));
-            return Ok(());
-        }
-        self.trace.add(&now.as_micros().to_le_bytes());
-        self.trace.add(&datagram.octets);
-        if let Some((at, replay)) = self.internet.replay(now, &datagram) {
-            self.schedule(at, Event::Datagram(replay));
-        }
-        self.totals.received += 1;
-        let Datagram { from, congested, octets, .. } = &mut datagram;
-        let arrival = Arrival { from: (*from).into(), congested: *congested };
-        let host = &mut self.hosts[id.0];
-        let local = host.wake(now);
-        match host.node.machine().handle_datagram(local, arrival, octets) {
-            Ok(()) => host.node.heard(local, *from),
-            Err(_) => self.totals.refused += 1,
-        }
-        self.turn(id, Cause::Event)
     }
 
     /// One turn of a driver: users, then datagrams, then sleep until the next time something is due. A fault is told
@@ -477,51 +385,6 @@ impl<N: Node> World<N> {
         Ok(())
     }
 
-    fn send(&mut self, from: NodeId, transmit: Transmit, octets: &[u8]) {
-        let now = self.now;
-        self.totals.sent += 1;
-        self.trace.add(&now.as_micros().to_le_bytes());
-        self.trace.add(octets);
-        if transmit.new_port {
-            // A fresh socket on the same machine: the old ones go on receiving.
-            self.internet.open_socket(from);
-        }
-        let to = match transmit.to {
-            Remote::Udp(to) => to,
-            Remote::Stream(stream) => return self.write(from, stream, octets),
-        };
-        let host = &mut self.hosts[from.0];
-        let local = host.clock.local(now);
-        for to in host.node.targets(local, to) {
-            self.send_to(from, to, octets);
-        }
-    }
-
-    /// Lets a datagram leave for one address, from the newest socket.
-    fn send_to(&mut self, from: NodeId, to: SocketAddr, octets: &[u8]) {
-        let mut deliveries = Vec::new();
-        let sent = self.internet.send(self.now, from, to, octets, &mut deliveries);
-        if sent == Sent::TooBig {
-            self.hosts[from.0].node.datagram_too_big();
-        }
-        for (at, datagram) in deliveries {
-            self.schedule(at, Event::Datagram(datagram));
-        }
-    }
-
-    fn roam(&mut self, id: NodeId, notice: Notice) -> Result<(), Fault> {
-        self.trace.add(b"R");
-        self.internet.roam(id);
-        let host = &mut self.hosts[id.0];
-        if notice == Notice::None || !host.is_awake(self.now) {
-            return Ok(());
-        }
-        let local = host.wake(self.now);
-        host.held = None;
-        host.node.network_changed(local, Network::Changed);
-        self.turn(id, Cause::Event)
-    }
-
     fn file_alarm(&mut self, node: NodeId, at: Time) {
         self.hosts[node.0].alarm = self.schedule(at, Event::Alarm { node });
     }
@@ -574,16 +437,20 @@ const IDLE_TURNS_PER_SECOND_MAX: u32 = 250;
 
 #[cfg(test)]
 mod tests {
-    use rove_ssp::{Machine, Reject};
+    use std::net::SocketAddr;
+
+    use rove_ssp::{Arrival, Machine, Reject, Remote};
 
     use super::*;
+    use crate::link::Profile;
+    use crate::rng::Chance;
 
     /// Sends one datagram each 10 ms and counts what comes.
-    struct Ticker {
+    pub(super) struct Ticker {
         peer: SocketAddr,
         next: Time,
-        got: Vec<(Time, Remote)>,
-        hop: Option<Time>,
+        pub(super) got: Vec<(Time, Remote)>,
+        pub(super) hop: Option<Time>,
     }
 
     impl Machine for Ticker {
@@ -631,7 +498,7 @@ mod tests {
         Ticker { peer, next: Time::ZERO, got: Vec::new(), hop: None }
     }
 
-    fn pair(seed: u64, profile: Profile) -> (World<Ticker>, NodeId, NodeId) {
+    pub(super) fn pair(seed: u64, profile: Profile) -> (World<Ticker>, NodeId, NodeId) {
         let mut world = World::new(seed);
         let a = world.join(ticker(NodeId(1).address(0, Family::V4)));
         let b = world.join(ticker(NodeId(0).address(0, Family::V4)));
@@ -654,14 +521,6 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_arrive_after_the_delay() {
-        let (mut world, _, b) = pair(1, Profile::delay(Duration::from_millis(25)));
-        world.run_until(Time::from_millis(50)).unwrap();
-        let times: Vec<u64> = world.node(b).got.iter().map(|(at, _)| at.as_micros()).collect();
-        assert_eq!(times, [25_000, 35_000, 45_000]);
-    }
-
-    #[test]
     fn a_sleeper_neither_acts_nor_hears() {
         let (mut world, a, b) = pair(1, Profile::default());
         world.suspend_at(Time::from_millis(100), a, Duration::from_millis(100));
@@ -671,19 +530,6 @@ mod tests {
             assert!(world.node(id).got.iter().all(|(at, _)| !asleep.contains(at)), "{id:?}");
             assert!(world.node(id).got.len() >= 19);
         }
-    }
-
-    #[test]
-    fn roaming_loses_the_old_address_and_a_port_hop_keeps_it() {
-        let (mut world, a, b) = pair(1, Profile::default());
-        world.node_mut(a).hop = Some(Time::from_millis(50));
-        world.run_until(Time::from_millis(100)).unwrap();
-        assert_eq!(world.node(b).got.last().unwrap().1, NodeId(0).address(1, Family::V4));
-        assert_eq!(world.node(a).got.len(), 10, "b sends to the first address all the time");
-        world.roam_at(Time::from_millis(100), a);
-        world.run_until(Time::from_millis(200)).unwrap();
-        assert_eq!(world.node(b).got.last().unwrap().1, NodeId(0).address(2, Family::V4));
-        assert_eq!(world.node(a).got.len(), 10);
     }
 
     /// One that is due at once, for ever.

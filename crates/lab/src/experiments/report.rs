@@ -208,6 +208,7 @@ pub const VIRTUAL: &[&str] = &[
     "crates/lab/src/rng.rs",
     "crates/lab/src/trace_hash.rs",
     "crates/lab/src/world.rs",
+    "crates/lab/src/world/network.rs",
     "crates/lab/src/world/node.rs",
     "crates/session/src",
     "crates/ssp/src",
