@@ -452,6 +452,7 @@ pub(super) fn differing(old: &[Cell], new: &[Cell]) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::cell::{Semantic, Width};
 
     #[test]
     fn steady_characters_are_what_stock_takes_them_for() {
@@ -463,6 +464,82 @@ mod tests {
                 assert!(!width::joins("a", c), "{c:?}");
             }
         }
+    }
+
+    /// Rows that are mostly alike: random cells, of which the second row has a few others.
+    fn two_rows(seed: u64) -> [Vec<Cell>; 2] {
+        let mut state = seed;
+        // SplitMix64 (Steele, Lea, Flood 2014).
+        let mut below = |limit: u64| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (mixed ^ mixed >> 31) % limit
+        };
+        let mut cell = |odd_per_mille: u64| {
+            let letter = char::from(b'a' + below(3) as u8);
+            let cell = Cell::narrow(letter);
+            if below(1_000) >= odd_per_mille {
+                return cell;
+            }
+            match below(8) {
+                0 => cell.with_style(StyleId(1 << below(20))),
+                1 => cell.with_link(LinkId(1 << below(16))),
+                2 => cell.with_glyph(Glyph::Cluster(ClusterId(below(3) as u32)), Width::Narrow),
+                3 => cell.with_glyph(Glyph::Char('\u{4e16}'), Width::Wide),
+                4 => cell.with_glyph(Glyph::Char(' '), Width::Tail),
+                5 => Cell::narrow('\u{10fffd}'),
+                6 => cell.with_semantic(Semantic::Prompt),
+                _ => Cell(cell.bits() | PROTECTED),
+            }
+        };
+        let odd = [0, 5, 30, 300][seed as usize % 4];
+        let cols = 1 + (seed / 4) as usize % 90;
+        let old: Vec<Cell> = (0..cols).map(|_| cell(odd)).collect();
+        let mut new = old.clone();
+        // Where: in each column of a chunk, and in the rest of a row that is no whole number of chunks.
+        for change in 0..seed / 360 % 3 {
+            new[(seed as usize + 31 * change as usize) % cols] = cell(500);
+        }
+        // None of them is seen.
+        for cell in new.iter_mut().step_by(7) {
+            *cell = cell.with_semantic(Semantic::Input);
+        }
+        [old, new]
+    }
+
+    /// Chunks of cells are compared as their cells are, one by one: no chunk is taken for equal that is not, and none
+    /// for other that is equal.
+    #[test]
+    fn many_cells_are_compared_as_each_is() {
+        let same_text = |old: Cell, new: Cell| {
+            (old.glyph(), old.width()) == (new.glyph(), new.width())
+                && (old.style(), old.link()) == (new.style(), new.link())
+        };
+        let is_plain = |cell: Cell| {
+            matches!(cell.glyph(), Glyph::Char(_))
+                && cell.width() == Width::Narrow
+                && (cell.style(), cell.link()) == (StyleId::PLAIN, LinkId::NONE)
+        };
+        let mut stops = [0; 2];
+        for seed in 0..20_000 {
+            let [old, new] = two_rows(seed);
+            let leading = |alike: &dyn Fn(Cell, Cell) -> bool| {
+                old.iter().zip(&new).take_while(|(old, new)| alike(**old, **new)).count()
+            };
+            let equal = leading(&same_text);
+            let plain = leading(&|old, new| same_text(old, new) && is_plain(new));
+            assert_eq!(equal_len(&old, &new), equal / CHUNK * CHUNK, "{old:?} {new:?}");
+            assert_eq!(equal_plain_len(&old, &new), plain / CHUNK * CHUNK, "{old:?} {new:?}");
+            let pairs = || old.iter().zip(&new);
+            let first = pairs().position(|(old, new)| !same_text(*old, *new));
+            let last = pairs().rposition(|(old, new)| !same_text(*old, *new));
+            let differ = first.zip(last).map(|(first, last)| first..last + 1);
+            assert_eq!(differing(&old, &new), differ, "{old:?} {new:?}");
+            stops[0] += usize::from(equal < old.len());
+            stops[1] += usize::from(plain < equal);
+        }
+        assert!(stops.iter().all(|count| *count > 2_000), "too few rows differ: {stops:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use rove_term::screen::{Buffer, Palette, Pen};
 use rove_term::{
-    Ability, Colors, Dialect, Glyph, Modes, Screen, Size, Terminal, announces, enter, frame, leave,
-    project, repaint, same,
+    Ability, Colors, Dialect, Glyph, LineSize, Modes, Screen, Size, Terminal, announces, enter,
+    frame, leave, project, repaint, same, unlike_row,
 };
 
 use crate::grammar;
@@ -32,7 +32,7 @@ fn frame_bytes(old: &Screen, new: &Screen, dialect: &Dialect) -> Vec<u8> {
 }
 
 /// A terminal of that reader, showing `screen`.
-fn reader(screen: &Screen, dialect: &Dialect) -> Terminal {
+pub fn reader(screen: &Screen, dialect: &Dialect) -> Terminal {
     let mut terminal = Terminal::resume(project(screen, dialect), *dialect);
     if !dialect.can(Ability::SoftWrap) {
         terminal.advance(b"\x1b[?7l");
@@ -134,6 +134,22 @@ fn describe(screen: &Screen) -> Vec<String> {
     lines
 }
 
+/// What a reader sees of a row, cell by cell. The columns behind a double line's are not shown.
+fn row_seen(screen: &Screen, row: u16) -> impl PartialEq + use<> {
+    let line = screen.row(row);
+    let shown = match line.size() {
+        LineSize::Single => line.cells().len(),
+        _ => (line.cells().len() / 2).max(1),
+    };
+    let cells = line.cells()[..shown].iter().enumerate().map(|(col, cell)| {
+        let mut text = String::new();
+        screen.pool().push_text(*cell, &mut text);
+        let link = screen.pool().link(cell.link()).map(|link| format!("{link:?}"));
+        (text, cell.width(), screen.cell_style(row, col as u16), link)
+    });
+    (line.size(), line.is_wrapped(), line.marks(), cells.collect::<Vec<_>>())
+}
+
 /// The lines in which two screens differ.
 pub fn difference(a: &Screen, b: &Screen) -> String {
     let pairs = describe(a).into_iter().zip(describe(b));
@@ -206,6 +222,51 @@ fn edits_of_a_page() {
             screens.windows(2).for_each(|pair| case.step(&mut lasting, &pair[0], &pair[1]));
         }
     }
+}
+
+/// Rows are compared many cells at a time, and those of two pools by what their numbers mean. All of that finds the row
+/// that a comparison of each cell finds.
+#[test]
+fn rows_are_compared_as_their_cells_are() {
+    let mut differed = 0;
+    for seed in seeds(600) {
+        let mut random = Random::new(seed ^ 0xce11);
+        let size = Size::clamped(1 + random.below(5) as i64, 1 + random.below(60) as i64);
+        let (rows, cols) = (usize::from(size.rows), usize::from(size.cols));
+        let shared = match random.below(2) {
+            0 => page(&mut random, rows, cols),
+            _ => output(&mut random, 30, rows, cols),
+        };
+        let mut programs = [(); 2].map(|()| Terminal::new(size, Dialect::ROVE));
+        // The other pool numbers styles, links and clusters in another order.
+        let before: &[&[u8]] = &[
+            b"",
+            b"\x1b[35;46mx\x1b[3my\x1b[m\x1b]8;;http://z/\x07z\x1b]8;;\x07\x1b[2J",
+            "o\u{308}\u{1f1eb}\u{1f1f7}\x1b[41m\x1b[2J\x1b[m\x1b[2J".as_bytes(),
+        ];
+        programs[1].advance(random.pick(before));
+        for program in &mut programs {
+            program.advance(b"\x1b[H\x1b[3J");
+            program.advance(&shared);
+        }
+        for _ in 0..random.below(3) {
+            programs[1].advance(&edit(&mut random, rows, cols));
+        }
+        // Where the cursor stands is no matter of cells.
+        programs.iter_mut().for_each(|program| program.advance(b"\x1b[r\x1b[?6;69l\x1b[H"));
+        let [a, b] = programs.map(Terminal::into_screen);
+        for (name, dialect) in dialects() {
+            let [seen_a, seen_b] = [&a, &b].map(|screen| project(screen, &dialect));
+            let other =
+                (0..size.rows).find(|row| row_seen(&seen_a, *row) != row_seen(&seen_b, *row));
+            differed += usize::from(other.is_some());
+            for (old, new) in [(&a, &b), (&seen_a, &b), (&a, &seen_b), (&seen_a, &seen_b)] {
+                let found = unlike_row(old, new, &dialect, 0..size.rows);
+                assert_eq!(found, other, "SEED={seed} {name}\n{}", difference(&seen_a, &seen_b));
+            }
+        }
+    }
+    assert!(differed > 100, "rows hardly ever differed");
 }
 
 fn random_index(seed: u64) -> usize {
