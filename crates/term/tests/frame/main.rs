@@ -7,6 +7,7 @@
 mod classes;
 mod grammar;
 mod laws;
+mod lines;
 mod scrolls;
 mod sizes;
 mod streams;
