@@ -172,6 +172,7 @@ impl Past {
         let first = self.fields.told;
         let mut above = self.last_edge(history);
         let (mut rows, mut octets, mut spent) = (Vec::new(), 0, 0);
+        let mut pool = Pool::new();
         let rows_max = UNACKED_ROWS_MAX.saturating_sub(self.unacked_rows());
         let room = UNACKED_OCTETS_MAX.saturating_sub(self.octets());
         while rows.len() < rows_max
@@ -179,7 +180,9 @@ impl Past {
             && first + (rows.len() as u64) < self.fields.depth
         {
             let position = first + rows.len() as u64;
-            let Some(row) = told_row(history, position, above, shown.size().cols) else { break };
+            let Some(row) = told_row(history, position, above, shown.size().cols, &mut pool) else {
+                break;
+            };
             if !row.stands_on(shown, shown.depth(), position) {
                 spent += row.text.len();
                 if spent > octets_max && rows.len() >= rows_min {
@@ -316,17 +319,22 @@ impl ToldRow {
     }
 }
 
-/// The line at a position as a screen of these columns had it.
-fn told_row(history: &History, position: u64, above: LineEdge, cols: u16) -> Option<ToldRow> {
-    let mut pool = Pool::new();
+/// The line at a position as a screen of these columns had it. `pool` takes its styles, links and clusters.
+fn told_row(
+    history: &History,
+    position: u64,
+    above: LineEdge,
+    cols: u16,
+    pool: &mut Pool,
+) -> Option<ToldRow> {
     let cols = if history.is_wrapped_at(position)? { 0 } else { cols };
-    let row = history.row_at(position, cols, &mut pool)?;
+    let row = history.row_at(position, cols, pool)?;
     let (id, cols) = (row.id(), row.cells().len() as u16);
     let mut text = Vec::new();
-    let mut ends = write_line(&row, above, &pool, &Dialect::ROVE, &mut text);
+    let mut ends = write_line(&row, above, pool, &Dialect::ROVE, &mut text);
     if text.len() > ROW_OCTETS_MAX {
         text.clear();
-        ends = write_line(&row, above, &pool, &Dialect::ROVE.without(Ability::Links), &mut text);
+        ends = write_line(&row, above, pool, &Dialect::ROVE.without(Ability::Links), &mut text);
     }
     Some(ToldRow { id, cols, above, ends, text: text.into() })
 }
