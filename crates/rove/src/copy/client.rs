@@ -32,21 +32,17 @@ pub use crate::copy::plan::{Direction, Host, Plan, Status, Style};
 impl Plan {
     /// Refuses local sources that cannot be copied, before ssh asks for a password.
     pub fn check_sources(&self) -> Result<(), Failure> {
-        let why = crate::copy::walk::check(&self.own_sources(), self.receive.recursive);
+        let sources = match SHELL_EXPANDS {
+            true => self.sources.clone(),
+            false => self.sources.iter().flat_map(|path| matches(path)).collect(),
+        };
+        let why = crate::copy::walk::check(&sources, self.receive.recursive);
         why.map_or(Ok(()), |why| Err(Failure::new(why, "")))
     }
 
     /// The same for a local target.
     pub fn check_target(&self) -> Result<(), Failure> {
         receiver::check(&self.job()).map_err(|error| Failure::new(error.to_string(), ""))
-    }
-
-    /// The sources on this machine. Where no shell has replaced patterns, they are.
-    fn own_sources(&self) -> Vec<Vec<u8>> {
-        match SHELL_EXPANDS {
-            true => self.sources.clone(),
-            false => self.sources.iter().flat_map(|path| matches(path)).collect(),
-        }
     }
 
     fn order_to_send(&self) -> Order {
@@ -179,8 +175,8 @@ async fn send(
     plan: &Plan,
     watch: Arc<Watch>,
 ) -> Result<(), TransferError> {
-    let sources =
-        Sources { paths: plan.own_sources(), recursive: plan.receive.recursive, patterns: false };
+    let (paths, recursive) = (plan.sources.clone(), plan.receive.recursive);
+    let sources = Sources { paths, recursive, patterns: !SHELL_EXPANDS };
     let is_heard = || streams.is_heard();
     let over =
         transfer::send(channel.split(), sources, plan.limit, is_heard, watch, Workers::Threads)

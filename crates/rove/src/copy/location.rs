@@ -32,7 +32,8 @@ pub(crate) enum BadLocation {
 
 impl Location {
     /// Reads a word as scp does: the part before the first colon is a host, unless a slash comes earlier.
-    /// `[::1]:path` is a host with colons of its own. On Windows one letter before the colon is a disk.
+    /// `[::1]:path` is a host with colons of its own. On Windows one letter before the colon is a disk, and a word that
+    /// begins with a backslash is a path.
     pub(crate) fn parse(word: &OsStr) -> Result<Location, BadLocation> {
         let bytes = word.as_bytes();
         if bytes.is_empty() {
@@ -41,7 +42,7 @@ impl Location {
         if [&b"scp://"[..], b"sftp://", b"ssh://"].iter().any(|kind| bytes.starts_with(kind)) {
             return Err(BadLocation::Url);
         }
-        let colon = host_end(bytes).filter(|_| !file_names::has_disk(bytes));
+        let colon = host_end(bytes).filter(|_| !file_names::is_path(bytes));
         let Some(colon) = colon else {
             return Ok(Location::Local(file_names::path(word)));
         };

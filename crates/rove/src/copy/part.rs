@@ -368,6 +368,7 @@ async fn open_locked(
     name: &[u8],
     owner: Option<(u32, u32)>,
 ) -> io::Result<(OwnedFd, Stat)> {
+    let mut is_reopened = false;
     for tried in 0..LOCK_TRIES {
         let (file, is_new) = match disk.create(directory, name) {
             Ok(file) => (file, true),
@@ -377,9 +378,13 @@ async fn open_locked(
                     // It was finished just now.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     // A copy was broken off after the part had its final permissions, which keep us
-                    // from writing.
-                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    // from writing. If permissions are not what keeps us, as with Windows' read-only files, it
+                    // is no use to try again.
+                    Err(error)
+                        if error.kind() == io::ErrorKind::PermissionDenied && !is_reopened =>
+                    {
                         reopen_to_us(disk, directory, name)?;
+                        is_reopened = true;
                         continue;
                     }
                     Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {

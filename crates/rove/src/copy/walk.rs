@@ -346,9 +346,9 @@ fn expand(pattern: &[u8], most: usize) -> Expanded {
     Expanded { paths, missed }
 }
 
-/// The paths that a pattern stands for, as far as they are found; the pattern itself if there is none.
+/// The first paths that a pattern stands for, as far as they are found; the pattern itself if there is none.
 pub(super) fn matches(pattern: &[u8]) -> Vec<Vec<u8>> {
-    expand(pattern, usize::MAX).paths
+    expand(pattern, MATCHES_MAX).paths
 }
 
 /// Takes each name in a directory; none, as a shell does, if it is no directory or cannot be read.

@@ -60,6 +60,29 @@ pub(crate) fn folded(name: &[u8]) -> Option<Vec<u8>> {
     Some(name.into_bytes())
 }
 
+/// Whether a path begins with the letter of a disk.
+pub(crate) fn has_disk(path: &[u8]) -> bool {
+    matches!(path, [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// Whether a word with a colon is a path: it has a disk's letter, or begins with a backslash as `\\?\C:\x` does. A host
+/// does neither; in `DOMAIN\user@host:x` the backslash comes later.
+pub(crate) fn is_path(word: &[u8]) -> bool {
+    has_disk(word) || word.starts_with(b"\\")
+}
+
+/// A path with slashes, and without the prefix that keeps Win32 from reading `\\?\C:\x` and `\\?\UNC\server\share\x` in its
+/// own way: the standard library adds it where a path is long.
+pub(crate) fn slashed(path: &str) -> String {
+    let whole = path.replace('\\', "/");
+    let Some(rest) = whole.strip_prefix("//?/") else { return whole };
+    match (rest.as_bytes(), rest.strip_prefix("UNC/")) {
+        ([letter, b':', b'/', ..], _) if letter.is_ascii_alphabetic() => rest.to_owned(),
+        (_, Some(share)) => format!("//{share}"),
+        _ => whole,
+    }
+}
+
 /// How many octets of a path with slashes are its root, which has no name in it: `/`, `C:/` or `//server/share/`.
 pub(crate) fn root_bytes(path: &[u8]) -> usize {
     let behind = |slashes: usize| {
@@ -90,6 +113,37 @@ mod tests {
             ("//?/C:/*", "//?/C:/"),
         ] {
             assert_eq!(&path[..root_bytes(path.as_bytes())], root, "{path}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_paths() {
+        for (word, expected) in [
+            (r"C:\x", true),
+            ("c:x", true),
+            (r"\\?\C:\x", true),
+            (r"\\server\share:x", true),
+            ("host:x", false),
+            (r"host:d\x", false),
+            (r"DOMAIN\user@host:x", false),
+            ("1:x", false),
+        ] {
+            assert_eq!(is_path(word.as_bytes()), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn paths_with_slashes() {
+        for (path, expected) in [
+            (r"a\b/c", "a/b/c"),
+            (r"C:\x", "C:/x"),
+            (r"\\server\share\x", "//server/share/x"),
+            (r"\\?\C:\x", "C:/x"),
+            (r"\\?\UNC\server\share\x", "//server/share/x"),
+            (r"\\?\Volume{1}\x", "//?/Volume{1}/x"),
+            (r"\\.\C:\x", "//./C:/x"),
+        ] {
+            assert_eq!(slashed(path), expected, "{path}");
         }
     }
 

@@ -29,3 +29,8 @@ pub(crate) fn root_bytes(path: &[u8]) -> usize {
 pub(crate) fn has_disk(_: &[u8]) -> bool {
     false
 }
+
+/// Whether a word is a path though it has a colon before any slash: none is.
+pub(crate) fn is_path(_: &[u8]) -> bool {
+    false
+}

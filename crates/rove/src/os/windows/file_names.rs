@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-pub(crate) use crate::os::windows_names::{fault, folded, root_bytes};
+use crate::os::windows_names::slashed;
+pub(crate) use crate::os::windows_names::{fault, folded, has_disk, is_path, root_bytes};
 
 /// Whether the user's shell replaces patterns by the names that fit them.
 pub(crate) const SHELL_EXPANDS: bool = false;
@@ -16,12 +17,7 @@ pub(crate) fn path(word: &OsStr) -> OsString {
     };
     let word = whole.map_or_else(|| word.to_owned(), OsString::from);
     match word.into_string() {
-        Ok(text) => text.replace('\\', "/").into(),
+        Ok(text) => slashed(&text).into(),
         Err(word) => word,
     }
-}
-
-/// Whether a path begins with the letter of a disk.
-pub(crate) fn has_disk(path: &[u8]) -> bool {
-    matches!(path, [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
