@@ -39,6 +39,8 @@ pub struct ClientEnd {
     echo_ack: StateNum,
     limits: Limits,
     watch: Watch,
+    /// Lines of the terminal's history before this one were painted by another dialect than that of now.
+    looks_from: u64,
 }
 
 impl ClientEnd {
@@ -64,7 +66,13 @@ impl ClientEnd {
             exit: None,
             limits,
             watch,
+            looks_from: 0,
         }
+    }
+
+    /// Lines of the terminal's history from this one on were painted as the client paints now.
+    pub(crate) fn looks_from(&self) -> u64 {
+        self.looks_from
     }
 
     /// What it sends is watched as a listener does.
@@ -134,7 +142,7 @@ impl Node for ClientEnd {
                     return Err(Fault::new(now, format!("the client fails: {failure:?}")));
                 }
                 client::Event::Exited(exit) => self.exit = Some(exit),
-                client::Event::TerminalKnown => {}
+                client::Event::TerminalKnown => self.looks_from = self.tty.history().end(),
                 other => return Err(Fault::new(now, format!("unexpected {other:?}"))),
             }
         }

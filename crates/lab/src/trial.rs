@@ -2,6 +2,7 @@
 
 mod absence;
 mod divergence;
+mod lines;
 mod ways;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::obscured::Obscured;
 use crate::rng::Chance;
 use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
 use crate::session::{Plan, Session, Typing};
+use crate::trial::lines::LinesAlike;
 use crate::world::{Fault, Notice};
 
 /// The result of a session.
@@ -66,6 +68,7 @@ struct Trial<'a> {
     session: Session,
     counters: Counters,
     away: Duration,
+    lines: LinesAlike,
 }
 
 impl<'a> Trial<'a> {
@@ -81,8 +84,13 @@ impl<'a> Trial<'a> {
             path: Profile::delay(scenario.up.delay),
             usage: scenario.usage,
         });
-        let mut trial =
-            Trial { scenario, session, counters: Counters::default(), away: Duration::ZERO };
+        let mut trial = Trial {
+            scenario,
+            session,
+            counters: Counters::default(),
+            away: Duration::ZERO,
+            lines: LinesAlike::default(),
+        };
         trial.open_stream();
         trial
     }

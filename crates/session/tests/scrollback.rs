@@ -11,7 +11,7 @@ use rove_session::past::Past;
 use rove_session::{Peer, View, client, server};
 use rove_ssp::state::laws;
 use rove_ssp::{Role, State, Timing};
-use rove_term::Dialect;
+use rove_term::{Dialect, History, Pool};
 
 /// What a state with lines may hold of them: 64 KiB on their way, and the last 16 KiB that were told.
 const OCTETS_MAX: usize = 80 << 10;
@@ -384,33 +384,75 @@ fn a_line_of_links() {
     assert_eq!(found.count(), 1);
 }
 
-/// Each state leads to each later one by a diff, with lines that leave, come back, are erased, given up and told again.
+/// Each state leads to each later one by a diff, with lines that leave, come back, are erased, given up and told again:
+/// the lines of the diff are those of the history when the later one was taken, with their text and renditions.
 #[test]
 fn states_with_lines_obey_the_laws() {
     let mut pair = pair(GOOD);
     pair.link = DEAD;
-    let mut states: Vec<View> = vec![pair.server.endpoint().local().clone()];
+    let taken =
+        |pair: &Pair| (pair.server.endpoint().local().clone(), pair.server.history().clone());
+    let mut states: Vec<(View, History)> = vec![taken(&pair)];
     let steps = [
         numbered(10),
-        numbered(40),
+        looks(40),
         "\x1b[?1049hfull screen".to_owned(),
         format!("\x1b[?1049l{}", numbered(30)),
         "a line that is wrapped at the margin ".repeat(40),
         "\x1b[H\x1b[J\x1b[3J".to_owned(),
-        numbered(200),
+        looks(200),
         numbered(12_000),
     ];
     for step in &steps {
         pair.output(step.as_bytes()).run_ms(700);
-        states.push(pair.server.endpoint().local().clone());
+        states.push(taken(&pair));
     }
-    for (at, state) in states.iter().enumerate() {
-        for later in &states[at..] {
+    let mut compared = 0;
+    for (at, (state, _)) in states.iter().enumerate() {
+        for (later, history) in &states[at..] {
             laws(state, later);
+            compared += compare_lines(state, later, history);
         }
     }
     let told = |view: &View| view.past().map(Past::told);
-    assert!(told(&states[2]) > told(&states[0]), "no line was told");
+    assert!(told(&states[2].0) > told(&states[0].0), "no line was told");
+    assert!(compared > 50, "{compared} lines were compared");
+}
+
+/// Lines of all kinds of text and renditions, each with its number.
+fn looks(count: u32) -> String {
+    let look = |n: u32| match n % 6 {
+        0 => format!("\x1b[1;38;5;{}mcolour {n}\x1b[m and \x1b[4:3;58:5:9mcurls\x1b[m", n % 256),
+        1 => format!("\x1b[48;2;1;2;{}mground {n} \x1b[K\x1b[m", n % 256),
+        2 => format!("\x1b]8;id={n};http://x/{n}\x07link {n}\x1b]8;;\x07"),
+        3 => format!("\u{6f22}\u{5b57} e\u{301} \u{1f468}\u{200d}\u{1f469} {n}"),
+        4 => format!("\x1b#6double {n}"),
+        _ => format!("\x1b]133;A\x07$ \x1b]133;B\x07{n} {}", "a line that goes on ".repeat(9)),
+    };
+    (1..=count).map(|n| format!("{}\r\n", look(n))).collect()
+}
+
+/// Compares the lines that one who has `state` is told with those of the history when `later` was taken. Returns how
+/// many there are.
+fn compare_lines(state: &View, later: &View, history: &History) -> u64 {
+    let mut diff = Vec::new();
+    later.diff_from(state, &mut diff);
+    let mut told = state.clone();
+    if !diff.is_empty() {
+        told.apply(&diff).unwrap();
+    }
+    let Some(news) = told.past().and_then(Past::news) else { return 0 };
+    assert_eq!(Some(news.end()), later.past().map(Past::told));
+    let mut pool = Pool::new();
+    // Of those that are erased or forgotten meanwhile nothing can be said.
+    let kept = news.first().max(history.first())..news.end();
+    for position in kept.clone() {
+        assert_eq!(news.agrees(history, position), Some(true), "line {position}");
+        let marks =
+            [news, history].map(|lines| lines.row_at(position, 0, &mut pool).unwrap().marks());
+        assert_eq!(marks[0], marks[1], "line {position}");
+    }
+    kept.end.saturating_sub(kept.start)
 }
 
 /// A path that fails just then, for longer than a few tries take.

@@ -1,19 +1,16 @@
 //! In what the two ends of a session differ, once nothing is on its way any more: text, pictures and histories.
 
 use rove_session::client::TtyScreen;
+use rove_term::project;
 use rove_term::screen::Buffer;
-use rove_term::{History, project};
 
 use super::Trial;
 use crate::compare::{are_same, differences};
 use crate::rng::Chance;
 
-/// A client gets the newest 10,000 lines at least, less those of a screen or two that it had before.
-const LINES_SURE: usize = 9_000;
-
 impl Trial<'_> {
     /// The differences that remain between the ends.
-    pub(super) fn divergence(&self) -> Option<String> {
+    pub(super) fn divergence(&mut self) -> Option<String> {
         let (client, server) = (self.session.client(), self.session.server());
         let (typed, read) = (client.user.typed(), server.host.typed());
         if typed != read {
@@ -34,33 +31,35 @@ impl Trial<'_> {
         // A terminal without another screen is cleared for a session that takes all of it.
         let keeps = self.scenario.usage.window != TtyScreen::Alternate;
         let is_sure = self.scenario.resizes == Chance::NEVER && keeps;
-        let theirs = || client.tty.keeps_theirs().err().filter(|_| is_sure);
-        let unlike = self.unlike_history().or_else(theirs);
+        let unlike = self.unlike_history();
+        let theirs = || self.session.client().tty.keeps_theirs().err().filter(|_| is_sure);
+        let unlike = unlike.or_else(theirs);
         unlike.map(|difference| format!("the terminal's history: {difference}"))
     }
 
-    /// The newest line in which the history of the user's terminal differs from the program's, if the client asked for
-    /// lines. Where the window had one size all the time there is none, unless lines wait for the end of another screen.
-    fn unlike_history(&self) -> Option<String> {
+    /// A line that the client was told otherwise than the program has it, or the newest one in which the history of the
+    /// user's terminal differs from that, if the client asked for lines. Where the window had one size all the time there
+    /// is none, unless lines wait for the end of another screen.
+    fn unlike_history(&mut self) -> Option<String> {
         let (client, server) = (self.session.client(), self.session.server());
         let past = client.client.view().past()?;
-        let depth = server.server.history().end();
+        let meant = server.server.history();
+        let depth = meant.end();
         if (past.depth(), past.told()) != (depth, depth) || client.client.lines_due().is_some() {
             return Some(format!("{} of {depth} lines are told", past.told()));
+        }
+        // Also where a resize may have left lines twice in the terminal's history.
+        if let Some(told) = client.client.lines_told()
+            && let Some(other) = self.lines.unlike_told(told, meant)
+        {
+            return Some(other);
         }
         let on_alternate = client.client.view().screen().buffer() == Buffer::Alternate;
         if on_alternate || self.scenario.resizes != Chance::NEVER {
             return None;
         }
-        let text = |history: &History, back: usize| {
-            let text = history.text(history.len().checked_sub(back)?)?;
-            Some(text.trim_end().to_owned())
-        };
-        let (meant, shown) = (server.server.history(), client.tty.history());
-        (1..=meant.len().min(LINES_SURE)).find_map(|back| {
-            let (meant, shown) = (text(meant, back), text(shown, back));
-            (meant != shown).then(|| format!("{back} from its end, {shown:?} for {meant:?}"))
-        })
+        let looks = (client.looks_from(), client.client.dialect());
+        self.lines.unlike_shown(client.tty.history(), meant, looks)
     }
 
     /// The first difference between the user's terminal and the program's.

@@ -94,7 +94,7 @@ pub(crate) struct Painter {
     /// The next picture leaves none of the rows above it.
     takes_all: bool,
     /// The lines above the screen, if the server tells of them.
-    backlog: Option<Backlog>,
+    pub(super) backlog: Option<Backlog>,
     /// The terminal's history stays when a program erases the one on the host.
     keeps_history: bool,
     /// No more lines above the first screen were asked for than those that come: none are missing there.

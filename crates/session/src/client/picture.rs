@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 
 use rove_ssp::Time;
 use rove_term::screen::Buffer;
-use rove_term::{Dialect, Screen, Terminal};
+use rove_term::{Dialect, History, Screen, Terminal};
 
 use crate::client::Client;
+use crate::client::backlog::Backlog;
 use crate::client::interface::Event;
 use crate::client::paint::{Sharing, Source};
 use crate::client::partial::observe;
@@ -112,6 +113,11 @@ impl Client {
     /// do.
     pub fn lines_due(&self) -> Option<Time> {
         self.painter.lines_due()
+    }
+
+    /// The lines that the server told last, by their positions: as many as a history keeps. `None` if it tells none.
+    pub fn lines_told(&self) -> Option<&History> {
+        self.painter.backlog.as_ref().map(Backlog::lines)
     }
 
     /// The last picture; `None` before the first, or when the terminal may show something else.
