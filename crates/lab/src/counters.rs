@@ -76,6 +76,8 @@ pub enum Rare {
     Collection,
     /// Both ends closed before either knew of the other.
     ShutdownRace,
+    /// A screen that the program cleared went into the history.
+    ScreenSaved,
     /// A point of [`Point`]: a state was refused.
     ChosenStateRefused,
     /// A base was dropped.
@@ -94,7 +96,7 @@ pub enum Rare {
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 41] = [
+    pub const ALL: [Rare; 42] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
@@ -129,6 +131,7 @@ impl Rare {
         Rare::Baseless,
         Rare::Collection,
         Rare::ShutdownRace,
+        Rare::ScreenSaved,
         Rare::ChosenStateRefused,
         Rare::ChosenBaseDropped,
         Rare::ChosenSpuriousTimeout,

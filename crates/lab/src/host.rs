@@ -9,6 +9,7 @@ use rove_session::LineMode;
 use rove_ssp::Time;
 use rove_term::Size;
 
+use crate::erasures::CLEARS;
 use crate::rng::{Chance, Rng};
 
 /// The kind of a program.
@@ -57,6 +58,8 @@ pub struct Host {
     next_frame: Option<Time>,
     frames: u64,
     typed: Vec<u8>,
+    /// For when it clears its screen, if it does beside what its kind does.
+    clears: Option<Rng>,
 }
 
 impl Host {
@@ -70,7 +73,13 @@ impl Host {
             next_frame: None,
             frames: 0,
             typed: Vec::new(),
+            clears: None,
         }
+    }
+
+    /// The same, which clears its screen now and then. When has chances of its own.
+    pub(crate) fn clearing(self, rng: Rng) -> Host {
+        Host { clears: Some(rng), ..self }
     }
 
     /// Begins, on a pty of this size.
@@ -155,6 +164,11 @@ impl Host {
                 Kind::Painter => self.paint(out),
                 Kind::Chaos => self.anything(out),
                 Kind::Endless => self.count(out),
+            }
+            if let Some(rng) = &mut self.clears
+                && rng.happens(Chance::percent(1))
+            {
+                out.extend_from_slice(rng.pick(&CLEARS).as_bytes());
             }
         }
     }

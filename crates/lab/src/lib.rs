@@ -18,6 +18,7 @@ mod counters;
 mod crowd;
 mod demo;
 mod ends;
+mod erasures;
 mod experiments;
 mod fake_ssh;
 mod files;

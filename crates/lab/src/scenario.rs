@@ -14,6 +14,7 @@ use rove_term::Size;
 
 use crate::absence::Absence;
 use crate::address::Family;
+use crate::erasures::Cleared;
 use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
 use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
@@ -134,6 +135,7 @@ impl Scenario {
         let roam = |rng: &mut Rng| (moment(rng), rng.pick(&[Notice::None, Notice::Given]));
         // Chances of its own, so that sessions without a stream are what they would be without streams.
         let mut beside = Rng::new(seed ^ BESIDE);
+        let usage = cleared(&mut Rng::new(seed ^ CLEARED), usage, sender.peer);
         let has_stream = searches && beside.happens(Chance::percent(50));
         let ways = has_stream.then(|| Ways::of(&mut beside, up.delay, &up.outages, BUSY));
         Scenario {
@@ -232,7 +234,16 @@ fn usage(rng: &mut Rng, peer: Peer) -> Usage {
             _ => Addresses::Several,
         },
         branches: rng.pick(&[Branches::AsDue, Branches::Chosen]),
+        cleared: Cleared::Lost,
     }
+}
+
+/// Half of the sessions whose server tells lines, a third of all, have a terminal that keeps what a program clears.
+fn cleared(rng: &mut Rng, usage: Usage, peer: Peer) -> Usage {
+    if peer != Peer::Rove || rng.below(2) == 0 {
+        return usage;
+    }
+    Usage { term: Some(rng.pick(&SAVING_TERMS)), cleared: Cleared::Kept, ..usage }
 }
 
 /// All that two ends may be to each other.
@@ -352,6 +363,9 @@ const BESIDE: u64 = 0x6265_7369_6465;
 /// The same for when nobody is there.
 const AWAY: u64 = 0x6177_6179;
 
+/// The same for terminals that keep what is cleared.
+const CLEARED: u64 = 0x0063_6c65_6172_6564;
+
 /// Killed processes die in one of their first turns, of which a busy session has 100 in a second.
 const DEATH_TURN_MAX: u64 = 6_000;
 
@@ -373,3 +387,6 @@ const TERMS: [(&str, &str); 15] = [
     ("vt220", ""),
     ("something-new", ""),
 ];
+
+/// Those whose history has what ED 2 erases, and ED 0 from the first cell on as well.
+const SAVING_TERMS: [(&str, &str); 2] = [("alacritty", "truecolor"), ("tmux-256color", "")];

@@ -10,6 +10,7 @@ use rove_term::{Dialect, Size};
 
 use crate::address::{Family, NodeId};
 use crate::ends::End;
+use crate::erasures::Cleared;
 use crate::experiments::sender::{Desk, Sender};
 use crate::host::{Host, Kind};
 use crate::link::Profile;
@@ -72,6 +73,8 @@ pub struct Usage {
     pub addresses: Addresses,
     /// How often both machines take rare branches.
     pub branches: Branches,
+    /// Whether the user's terminal has in its history what the program clears from its screen.
+    pub cleared: Cleared,
 }
 
 /// The addresses of a server that its client knows.
@@ -104,6 +107,7 @@ impl Usage {
         clocks: [LocalClock::EXACT; 2],
         addresses: Addresses::One(Family::V4),
         branches: Branches::AsDue,
+        cleared: Cleared::Lost,
     };
 }
 
@@ -122,6 +126,9 @@ pub enum Typing {
 /// Makes the stream of chances that only some sessions use another one than the stream of all.
 const LATE: u64 = 0x6c61_7465;
 
+/// The same for when a program clears its screen.
+const CLEARS: u64 = 0x636c_6561_7273;
+
 impl Session {
     /// Both ends, joined by this path.
     pub fn new(plan: &Plan) -> Session {
@@ -139,12 +146,16 @@ impl Session {
             Addresses::Several => world.next_addresses(),
         };
         let address = addresses[0];
-        let host = Host::new(plan.kind, rng.fork());
+        let mut host = Host::new(plan.kind, rng.fork());
+        if usage.cleared == Cleared::Kept {
+            host = host.clearing(Rng::new(plan.seed ^ CLEARS));
+        }
         let mut late = Rng::new(plan.seed ^ LATE);
         if usage.branches == Branches::Chosen {
             server.buggify(late.next_u64());
         }
-        let server_end = ServerEnd::new(server, host, usage.termios, plan.sender.limits());
+        let server_end = ServerEnd::new(server, host, usage.termios, plan.sender.limits())
+            .cleared(usage.cleared);
         let server_id =
             world.join_with(End::Host(Box::new(server_end)), usage.clocks[1], late.fork());
         let chosen = rng.pick(&[
@@ -156,6 +167,9 @@ impl Session {
         let desk = Desk { size: plan.size, tty, window: usage.window, title_prefix: "[rove] " };
         let mut client = sender.client(begins[0], client_wire, address, desk, rng.next_u64());
         client.predict(usage.settings);
+        if usage.cleared == Cleared::Kept {
+            client.save_erased();
+        }
         if usage.branches == Branches::Chosen {
             client.buggify(late.next_u64());
         }
@@ -164,7 +178,7 @@ impl Session {
             Typing::Busy { resizes } => User::new(rng.fork(), begins[0], resizes, usage.errands),
         };
         let slot = plan.sender.client.slots.as_ref().map(|slots| slots.slot);
-        let tty = Tty::new(plan.size, usage.answers, late.fork());
+        let tty = Tty::new(plan.size, usage.answers, late.fork()).saving(tty.saves_erased());
         let client_id = world.join_with(
             End::Person(Box::new(
                 ClientEnd::new(

@@ -12,6 +12,7 @@ use rove_ssp::{ASSEMBLY_BYTES_MAX, Machine, Remote, Session, StateNum, StreamId,
 use rove_term::Screen;
 
 use crate::attacker::ATTACKER;
+use crate::erasures::{Cleared, Erasures};
 use crate::experiments::sender::Limits;
 use crate::host::{Host, SECRET_LETTERS};
 use crate::obscured::{Obscured, Watch};
@@ -225,6 +226,7 @@ pub struct ServerEnd {
     output: Vec<u8>,
     echo_acks: BTreeMap<ViewerId, StateNum>,
     limits: Limits,
+    erasures: Erasures,
 }
 
 /// Whether the server looks at the mode of its program's line.
@@ -251,7 +253,23 @@ impl ServerEnd {
             echo_acks: BTreeMap::new(),
             exit: None,
             limits,
+            erasures: Erasures::new(Cleared::Lost),
         }
+    }
+
+    /// The same for a session whose terminal does this with a screen that is cleared.
+    pub(crate) fn cleared(self, cleared: Cleared) -> ServerEnd {
+        ServerEnd { erasures: Erasures::new(cleared), ..self }
+    }
+
+    /// How many screens went into the history as the program erased them.
+    pub(crate) fn screens_saved(&self) -> u64 {
+        self.erasures.saved()
+    }
+
+    /// The program writes this in the next turn.
+    pub(crate) fn say(&mut self, octets: &[u8]) {
+        self.output.extend_from_slice(octets);
     }
 }
 
@@ -270,7 +288,8 @@ impl Node for ServerEnd {
             }
             self.host.input(&self.input, &mut self.output);
             self.look_at_line(now);
-            self.server.handle_output(now, &self.output);
+            let written = self.erasures.write(now, &mut self.server, &self.output);
+            written.map_err(|what| Fault::new(now, what))?;
             self.output.clear();
         }
         if self.termios == Termios::Polled && self.poller.next().is_some_and(|next| next <= now) {

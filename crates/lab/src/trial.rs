@@ -1,6 +1,7 @@
 //! Runs a [`Scenario`]: lets its session go through the hostile network, heals that, and checks what must be true then.
 
 mod absence;
+mod cleared;
 mod divergence;
 mod lines;
 mod ways;
@@ -119,6 +120,7 @@ impl<'a> Trial<'a> {
             self.converge()?;
             self.be_away()?;
             self.converge()?;
+            self.clear_screen()?;
             self.contradict()?;
             self.converge()?;
             self.end()?;
@@ -441,6 +443,7 @@ impl<'a> Trial<'a> {
         counters.count(Rare::AddressChange, client.choices.saturating_sub(1));
         counters.count(Rare::GuessReset, client.client.dropped_guesses());
         counters.count(Rare::SecretLetter, client.user.secrets());
+        counters.count(Rare::ScreenSaved, server.screens_saved());
         counters.count(Rare::TerminalAnswer, u64::from(client.tty.has_answered()));
         let cuts = self.scenario.ways.as_ref().map_or(0, |ways| ways.cuts.len());
         counters.count(Rare::StreamCut, cuts as u64);

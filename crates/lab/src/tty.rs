@@ -7,7 +7,9 @@ use std::time::Duration;
 use rove_session::Client;
 use rove_ssp::Time;
 use rove_term::screen::Buffer;
-use rove_term::{Dialect, History, Screen, Size, Terminal, project, unlike_row};
+use rove_term::{
+    Dialect, History, SavesErased, Screen, Size, Terminal, TerminalProperties, project, unlike_row,
+};
 
 use crate::compare::differences;
 use crate::rng::{Chance, Rng};
@@ -86,6 +88,13 @@ impl Tty {
             sizes: 1,
             compared: None,
         }
+    }
+
+    /// The same, which puts into its history what is erased so.
+    pub(crate) fn saving(mut self, saves_erased: SavesErased) -> Tty {
+        let properties = TerminalProperties { saves_erased, ..TerminalProperties::default() };
+        self.terminal.set_properties(properties);
+        self
     }
 
     /// The picture.
