@@ -1,10 +1,10 @@
-//! A real OpenSSH server on loopback, with its own keys, configuration and users. It needs root, since only root
+//! A real OpenSSH server, mostly on loopback, with its own keys, configuration and users. It needs root, since only root
 //! may log other users in. Dropping it removes all of it.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,6 +21,7 @@ use crate::scratch::Scratch;
 pub struct Sshd {
     /// Its children end with the connections they serve; the listener ends when this is dropped.
     _child: Owned,
+    address: Ipv4Addr,
     port: u16,
     /// Before the directory: users go first, then their homes.
     users: Vec<User>,
@@ -106,6 +107,11 @@ impl Drop for User {
 impl Sshd {
     /// Starts one on a free port of the loopback address.
     pub fn start() -> io::Result<Sshd> {
+        Sshd::start_at(Ipv4Addr::LOCALHOST)
+    }
+
+    /// The same on this address.
+    pub fn start_at(address: Ipv4Addr) -> io::Result<Sshd> {
         if !rustix::process::geteuid().is_root() {
             return Err(io::Error::other("an sshd for other users needs root"));
         }
@@ -120,10 +126,10 @@ impl Sshd {
         }
         fs::set_permissions(scratch.join("user_key.pub"), fs::Permissions::from_mode(0o644))?;
         for _ in 0..START_TRIES {
-            let port = free_port()?;
-            let mut child = Owned(start_on(&scratch, port)?);
-            if answers(&mut child, port)? {
-                return Ok(Sshd { _child: child, port, scratch, users: Vec::new() });
+            let port = free_port(address)?;
+            let mut child = Owned(start_on(&scratch, address, port)?);
+            if answers(&mut child, address, port)? {
+                return Ok(Sshd { _child: child, address, port, scratch, users: Vec::new() });
             }
             // Otherwise another process took the port between our look and its bind.
         }
@@ -145,7 +151,8 @@ impl Sshd {
         let mut text = String::new();
         for (host, user, lines) in hosts {
             let key = self.scratch.join("user_key");
-            let _ = writeln!(text, "Host {host}\n  HostName 127.0.0.1\n  Port {}", self.port);
+            let (address, port) = (self.address, self.port);
+            let _ = writeln!(text, "Host {host}\n  HostName {address}\n  Port {port}");
             let _ = writeln!(text, "  User {user}\n  IdentityFile {}\n{lines}", key.display());
         }
         text += "Host *\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  LogLevel ERROR\n";
@@ -155,7 +162,7 @@ impl Sshd {
         Ok(path)
     }
 
-    /// Its TCP port, on loopback.
+    /// Its TCP port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -176,13 +183,13 @@ impl Sshd {
     }
 }
 
-fn start_on(scratch: &Scratch, port: u16) -> io::Result<Child> {
+fn start_on(scratch: &Scratch, address: Ipv4Addr, port: u16) -> io::Result<Child> {
     let host_key = scratch.join("host_key");
     let user_key = scratch.join("user_key.pub");
     let config = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+        "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
          StrictModes no\nUsePAM no\nPasswordAuthentication no\nAllowTcpForwarding yes\n\
-         AcceptEnv LANG LC_*\nMaxStartups 100\nPrintMotd no\n",
+         AcceptEnv LANG LC_*\nMaxStartups 100\nPrintMotd no\nSubsystem sftp internal-sftp\n",
         host_key.display(),
         user_key.display()
     );
@@ -197,10 +204,10 @@ fn start_on(scratch: &Scratch, port: u16) -> io::Result<Child> {
 }
 
 /// Whether it came up; `false` if it has ended instead.
-fn answers(child: &mut Child, port: u16) -> io::Result<bool> {
+fn answers(child: &mut Child, address: Ipv4Addr, port: u16) -> io::Result<bool> {
     let clock = Clock::start();
     while clock.elapsed() < START_MAX {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+        if TcpStream::connect((address, port)).is_ok() {
             return Ok(true);
         }
         if child.try_wait()?.is_some() {
@@ -215,8 +222,8 @@ fn log_in(scratch: &Scratch) -> String {
     fs::read_to_string(scratch.join("log")).unwrap_or_default()
 }
 
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+fn free_port(address: Ipv4Addr) -> io::Result<u16> {
+    Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
 
 /// Kills the processes that a failed test has left running as this user. The user is the test's own, so all its

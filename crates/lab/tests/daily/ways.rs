@@ -9,7 +9,7 @@ use std::time::Duration;
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::net::scenario::Scenario;
-use rove_lab::testing::net::{End, Net};
+use rove_lab::testing::net::{End, FAR, Net};
 use rove_lab::testing::run::Program;
 use rove_lab::testing::sshd::Sshd;
 use rove_term::Size;
@@ -17,9 +17,10 @@ use rove_term::Size;
 use crate::common::rove_program;
 use crate::host::{Case, LIMIT, Outcome, bounded, run_cases, until, words};
 
-/// An sshd in a network of its own.
+/// An sshd in a network of its own, or at the far end of a path.
 pub struct Scene {
     sshd: Sshd,
+    home: PathBuf,
     config: PathBuf,
     net: Net,
 }
@@ -46,16 +47,25 @@ fn ways() {
 
 impl Scene {
     pub fn start(user: &str) -> Scene {
-        let net = Net::open(&Scenario::alike(Profile::default(), 1), None).unwrap();
-        let mut sshd = net.within(End::Near, Sshd::start).unwrap();
+        Scene::between(user, End::Near, Profile::default())
+    }
+
+    /// With the sshd at one end, the person at the near one, and this path between the two ends.
+    pub fn between(user: &str, at: End, path: Profile) -> Scene {
+        let net = Net::open(&Scenario::alike(path, 1), None).unwrap();
+        let start = move || match at {
+            End::Near => Sshd::start(),
+            End::Far => Sshd::start_at(FAR),
+        };
+        let mut sshd = net.within(at, start).unwrap();
         let rove = std::fs::read(rove_program()).unwrap();
         let user = sshd.add_user(user, "/bin/bash").unwrap();
         user.write(".local/bin/rove", &rove, 0o755).unwrap();
         user.write(".hushlogin", "", 0o644).unwrap();
         user.write(".bash_profile", "PS1='ready> '\n", 0o644).unwrap();
-        let name = user.name().to_owned();
+        let (name, home) = (user.name().to_owned(), user.home().to_owned());
         let config = sshd.client_config(&[("here", &name, "")]).unwrap();
-        Scene { sshd, config, net }
+        Scene { sshd, home, config, net }
     }
 
     /// Whether datagrams to and from servers pass from now on.
@@ -128,6 +138,14 @@ impl Scene {
     fn command(&self, name: &str, words: &[&str]) -> Command {
         let mut command = bounded(rove_program());
         command.arg(name).arg("-F").arg(&self.config).args(words);
+        self.settle(&mut command);
+        command
+    }
+
+    /// scp with ssh's configuration.
+    fn scp(&self, from: &str, to: &str) -> Command {
+        let mut command = bounded("scp");
+        command.arg("-q").arg("-F").arg(&self.config).args([from, to]);
         self.settle(&mut command);
         command
     }
@@ -322,7 +340,7 @@ fn copies_and_commands_without_udp(scene: &Scene) -> Outcome {
     let (big, back) = (near.join("big"), near.join("back"));
     let whole = octets(BIG);
     fs::write(&big, &whole).map_err(words)?;
-    // What scp does, which finds no sftp-server here.
+    // On loopback, what scp does and no more.
     let mut ssh = bounded("ssh");
     ssh.arg("-F").arg(&scene.config).args(["here", "cat > by-ssh"]);
     scene.settle(&mut ssh);
@@ -358,6 +376,51 @@ fn copies_and_commands_without_udp(scene: &Scene) -> Outcome {
     // And over ssh alone where UDP would be had.
     done(scene.command("cp", &["--way=ssh", "here:big", "back"])).map(drop)
 }
+
+/// The same over 100 ms, beside scp itself, each way and in turn. The fastest of each counts: what slows one down may be what
+/// else the machine does.
+#[test]
+fn copies_over_ssh_beside_scp() {
+    let path = Profile::delay(Duration::from_millis(50));
+    let scene = Scene::between("rovelab-far", End::Far, path);
+    let failures = run_cases("ways", &[("row-18-far", beside_scp)], &scene);
+    assert!(failures.is_empty(), "{}\nsshd's log:\n{}", failures.join("\n"), scene.sshd.log());
+}
+
+fn beside_scp(scene: &Scene) -> Outcome {
+    scene.let_udp(false)?;
+    let near = scene.sshd.directory();
+    let whole = octets(BIG);
+    fs::write(near.join("big"), &whole).map_err(words)?;
+    for (way, from, to, copy) in [
+        ("up", "big", "here:", scene.home.join("big")),
+        ("down", "here:big", "back", near.join("back")),
+    ] {
+        let (mut scp, mut cp) = (Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            for (command, took) in
+                [(scene.scp(from, to), &mut scp), (scene.command("cp", &[from, to]), &mut cp)]
+            {
+                let _ = fs::remove_file(&copy);
+                took.push(done(command)?.0);
+                if fs::read(&copy).map_err(words)? != whole {
+                    return Err(format!("what was copied {way} is not what was sent"));
+                }
+            }
+        }
+        println!("row-18: {BIG} octets {way} over 100 ms: by scp in {scp:?}, by rove cp in {cp:?}");
+        let (scp, cp) = (scp.iter().min(), cp.iter().min());
+        if let (Some(scp), Some(cp)) = (scp, cp)
+            && *cp > *scp * 2 + START
+        {
+            return Err(format!("{way}: {cp:?} is more than twice scp's {scp:?}"));
+        }
+    }
+    scene.let_udp(true)
+}
+
+/// How often each program copies.
+const TURNS: u32 = 3;
 
 /// Added to what a copy may take: two more round trips, and a program that begins.
 const START: Duration = Duration::from_millis(1500);
