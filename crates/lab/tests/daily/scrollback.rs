@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::common::rove_program;
-use crate::host::{Case, Host, Outcome, run_cases, words};
+use crate::host::{Case, Host, Outcome, run_cases, until, words};
 use crate::tmux::Tmux;
 
-const CASES: [Case<Host>; 8] = [
+const CASES: [Case<Host>; 9] = [
     ("row-01", a_command_and_all_of_its_lines),
     ("row-01-lossy", a_command_over_links_that_lose),
     ("row-05-kept", a_history_that_is_kept),
@@ -17,6 +17,7 @@ const CASES: [Case<Host>; 8] = [
     ("row-03-gap", more_lines_than_are_kept),
     ("row-05", other_screens_and_sizes),
     ("row-05-erased", a_history_that_is_erased),
+    ("row-05-programs", programs_that_draw),
 ];
 
 #[test]
@@ -172,3 +173,102 @@ fn a_history_that_is_erased(host: &Host) -> Outcome {
     tmux.type_line("printf '\\e[H\\e[2J\\e[3J'; seq 7 60")?;
     tmux.has_all(7, 60)
 }
+
+/// A program, by its line for bash, and what is typed once a row of the screen is this one.
+type Drawing = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// vim and less on the alternate screen and on the primary one, where they scroll through a text, and apt with its bar below a
+/// region that scrolls. apt is the real one: it installs packages into a root of its own, for which it needs neither root nor a
+/// network.
+const DRAWINGS: [Drawing; 5] = [
+    ("vim -u NONE -N text", &VIM),
+    // Without questions, which a terminal and rove need not answer alike: vim draws anew for each answer.
+    ("vim -u NONE -N --cmd 'set t_ti= t_te= t_RV= t_RB= t_RF= t_u7=' text", &VIM),
+    ("less text", &LESS),
+    ("less -X text", &LESS),
+    ("bash install", &[]),
+];
+
+const VIM: [(&str, &str); 6] = [
+    ("text of line 1", "G"),
+    ("text of line 300", "200G"),
+    ("text of line 200", "zt"),
+    ("text of line 222", "50j"),
+    ("text of line 250", "ggdd"),
+    ("text of line 2", ":q!\r"),
+];
+
+const LESS: [(&str, &str); 5] = [
+    ("text of line 1", " "),
+    ("text of line 30", "  "),
+    ("text of line 80", "G"),
+    ("text of line 300", "g"),
+    ("text of line 1", "q"),
+];
+
+/// Numbered lines around programs that draw are there once and in order, and all that the programs leave is what they leave in
+/// the same terminal without rove.
+fn programs_that_draw(host: &Host) -> Outcome {
+    let at = host.home.join("drawn");
+    fs::create_dir_all(&at).map_err(words)?;
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o777)).map_err(words)?;
+    let text: String = (1..=300).map(|n| format!("text of line {n}\n")).collect();
+    fs::write(at.join("text"), text).map_err(words)?;
+    fs::write(at.join("install"), INSTALL).map_err(words)?;
+    for drawing in DRAWINGS {
+        let with = drawn(host, "$ROVE here bash --norc", &at, drawing)?;
+        // As rove's server names its terminal.
+        let without = drawn(host, "TERM=xterm-256color bash --norc", &at, drawing)?;
+        if with != without {
+            return Err(format!("{}: with rove {with:#?}, without {without:#?}", drawing.0));
+        }
+    }
+    Ok(())
+}
+
+/// The lines that such a program leaves, those of the history first.
+fn drawn(host: &Host, shell: &str, at: &Path, drawing: Drawing) -> Result<Vec<String>, String> {
+    let (line, steps) = drawing;
+    let tmux = Tmux::start(host, shell)?;
+    tmux.type_line("PS1=; stty -echo; echo rea''dy")?;
+    tmux.wait_for("ready")?;
+    tmux.type_line(&format!("cd {}; seq 1 100; {line}; seq 101 150; echo over", at.display()))?;
+    for (shown, keys) in steps {
+        until(shown, || tmux.screen().ok()?.iter().any(|row| row == shown).then_some(()))
+            .map_err(|error| format!("{line}: {error}: {:?}", tmux.screen()))?;
+        tmux.tmux(&["send-keys", "-l", keys])?;
+    }
+    tmux.wait_for("over")?;
+    tmux.has_all(1, 150).map_err(|error| format!("{line}: {error}"))?;
+    let lines = tmux.lines()?;
+    let begin = lines.iter().position(|line| line == "ready").ok_or("it did not begin")?;
+    // Packages are not as long each time, nor apt as fast. Only root reads some files without a warning.
+    let is_certain = |line: &&String| {
+        let begins = ["Need to get", "Get:", "Fetched", "W: ", "N: "];
+        !begins.iter().any(|begin| line.starts_with(begin))
+    };
+    Ok(lines[begin..].iter().filter(is_certain).cloned().collect())
+}
+
+/// Makes packages and has apt install them below the working directory.
+const INSTALL: &str = r#"
+set -e
+top=$PWD/apt
+mkdir "$top"
+mkdir -p "$top"/root/var/lib/dpkg/{info,updates,triggers} "$top"/{state/lists,cache/archives}/partial "$top"/{etc,log}
+: > "$top/root/var/lib/dpkg/status"
+for n in $(seq 1 20); do
+  mkdir -p "$top/p$n/DEBIAN" "$top/p$n/opt"
+  echo $n > "$top/p$n/opt/rovelab-$n"
+  printf 'Package: rovelab-%s\nVersion: 1\nArchitecture: all\nMaintainer: lab <lab@rove.example>\nDescription: a file\n' \
+    $n > "$top/p$n/DEBIAN/control"
+  dpkg-deb --build "$top/p$n" "$top/$n.deb" > /dev/null
+done
+cat > "$top/conf" <<EOF
+Dir::Etc "$top/etc"; Dir::Etc::Parts "none"; Dir::Cache "$top/cache"; Dir::State "$top/state"; Dir::Log "$top/log";
+Dir::State::Status "$top/root/var/lib/dpkg/status"; APT::Sandbox::User ""; Dpkg::Progress-Fancy "1";
+Dpkg::Options { "--root=$top/root"; "--force-not-root"; "--force-bad-path"; "--log=$top/log/dpkg"; };
+EOF
+APT_CONFIG=$top/conf LC_ALL=C apt-get -y install "$top"/*.deb
+rm -r "${top:?}"
+"#;

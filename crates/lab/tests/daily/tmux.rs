@@ -65,6 +65,12 @@ impl<'a> Tmux<'a> {
         self.tmux(&["resize-window", "-x", &cols, "-y", &rows]).map(drop)
     }
 
+    /// The rows of the screen.
+    pub fn screen(&self) -> Result<Vec<String>, String> {
+        let rows = self.tmux(&["capture-pane", "-p"])?;
+        Ok(rows.lines().map(|row| row.trim_end().to_owned()).collect())
+    }
+
     /// All lines, those of the history first, wrapped ones whole.
     pub fn lines(&self) -> Result<Vec<String>, String> {
         let all = self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])?;
