@@ -310,7 +310,9 @@ impl ToldRow {
         };
         let row = screen.row(at);
         // A reader has no mark on the last row that it goes on.
-        if row.id() != self.id || at + 1 == rows && row.is_wrapped() {
+        // A ground up to the edge is the same text in each width.
+        let is_other = row.id() != self.id || row.cells().len() != usize::from(self.cols);
+        if is_other || at + 1 == rows && row.is_wrapped() {
             return false;
         }
         let mut text = Vec::with_capacity(self.text.len());

@@ -37,7 +37,7 @@ impl LinesAlike {
             {
                 continue;
             }
-            let [was, must] = rows.map(|row| row.map(|row| (text(&row, &pool), row.is_wrapped())));
+            let [was, must] = rows.map(|row| row.map(|row| (text(&row, &pool), row.cells().len())));
             let end = meant.end();
             return Some(format!("{position} of {end} is told as {was:?}, which is {must:?}"));
         }
