@@ -69,7 +69,8 @@ impl Erasures {
         server.handle_output(now, sequence);
         let saved = server.history().end() - end;
         let used = used_rows(&before, kind);
-        let is_due = kind <= self.saves;
+        // What comes after the end of the program is not taken.
+        let is_due = kind <= self.saves && server.exit_status().is_none();
         if saved != used && (saved > 0 || is_due) || saved > 0 && self.cleared == Cleared::Lost {
             return Err(format!("of {used} rows that are erased {saved} go into the history"));
         }
@@ -106,25 +107,14 @@ fn used_rows(screen: &Screen, kind: SavesErased) -> u64 {
 
 /// Where ED 2 or ED 0 stands first.
 fn first_erasure(octets: &[u8]) -> Option<(Range<usize>, SavesErased)> {
-    let kinds = [(ED_2, SavesErased::All), (ED_0, SavesErased::FromHome)];
-    let found = kinds.into_iter().filter_map(|(sequence, kind)| {
-        let at = octets.windows(sequence.len()).position(|part| part == sequence)?;
+    let mut escapes = octets.iter().enumerate().filter(|(_, octet)| **octet == b'\x1b');
+    escapes.find_map(|(at, _)| {
+        let kinds = [(ED_2, SavesErased::All), (ED_0, SavesErased::FromHome)];
+        let (sequence, kind) =
+            kinds.into_iter().find(|(sequence, _)| octets[at..].starts_with(sequence))?;
         Some((at..at + sequence.len(), kind))
-    });
-    found.min_by_key(|(at, _)| at.start)
+    })
 }
 
 const ED_2: &[u8] = b"\x1b[2J";
 const ED_0: &[u8] = b"\x1b[J";
-
-/// How a screen is cleared: by `clear` of several systems, by Ctrl-L, and by `clear` where the history goes as well.
-pub(crate) const CLEARS: [&str; 8] = [
-    "\x1b[H\x1b[2J$ ",
-    "\x1b[H\x1b[2J$ ",
-    "\x1b[2J\x1b[H$ ",
-    "\x1b[2J\x1b[H$ ",
-    "\x1b[H\x1b[J$ ",
-    "\x1b[H\x1b[J$ ",
-    "\x1b[H\x1b[J$ ",
-    "\x1b[H\x1b[2J\x1b[3J$ ",
-];

@@ -9,7 +9,6 @@ use rove_session::LineMode;
 use rove_ssp::Time;
 use rove_term::Size;
 
-use crate::erasures::CLEARS;
 use crate::rng::{Chance, Rng};
 
 /// The kind of a program.
@@ -326,6 +325,13 @@ const SEQUENCES: [&str; 52] = [
     "\x1b]0;title {row}\x07",
     "\x1b[?25l\x1b[?25h",
 ];
+
+/// How a screen is cleared: by `clear` of several systems, by Ctrl-L, and by `clear` where the history goes as well.
+const CLEARS: [&str; 8] = [ED_2, ED_2, ED_2_HOME, ED_2_HOME, ED_0, ED_0, ED_0, ED_3];
+const ED_2: &str = "\x1b[H\x1b[2J$ ";
+const ED_2_HOME: &str = "\x1b[2J\x1b[H$ ";
+const ED_0: &str = "\x1b[H\x1b[J$ ";
+const ED_3: &str = "\x1b[H\x1b[2J\x1b[3J$ ";
 
 /// Keys and the program that answers them, for measurements: the same scripts in virtual time and under real
 /// programs. The program answers at once.

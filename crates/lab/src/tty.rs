@@ -124,7 +124,8 @@ impl Tty {
     /// # Errors
     /// If the client asks for what the terminal did not answer before.
     pub fn take(&mut self, now: Time, octets: &[u8]) -> Result<(), String> {
-        self.is_erased |= octets.windows(ERASE.len()).any(|part| part == ERASE);
+        self.is_erased |=
+            octets.split(|octet| *octet == b'\x1b').skip(1).any(|part| part.starts_with(ERASE));
         self.terminal.advance(octets);
         let replies = self.terminal.take_replies();
         if replies.is_empty() {
@@ -270,8 +271,8 @@ fn is_other(before: &Screen, after: &Screen, row: u16) -> bool {
     !std::ptr::eq(&**before.row(row), &**after.row(row))
 }
 
-/// ED 3.
-const ERASE: &[u8] = b"\x1b[3J";
+/// ED 3, behind its escape.
+const ERASE: &[u8] = b"[3J";
 
 /// The first paint asks, and so does each after an answer that leads to another question.
 const QUESTIONS_MAX: u64 = 4;

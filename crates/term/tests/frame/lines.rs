@@ -41,7 +41,7 @@ struct Line {
 /// Reads a line of a history: by a screen on which it is printed, which is projected.
 fn read(history: &History, position: u64, cols: u16, dialect: &Dialect) -> Line {
     let mut pool = Pool::new();
-    let row = history.row_at(position, cols, &mut pool).unwrap();
+    let row = history.row_at(position, cols, &mut pool).expect("a line that is fed is kept");
     let mut octets = Vec::new();
     write_line(&row, LineEdge::Hard, &pool, &Dialect::ROVE, &mut octets);
     let mut printed = Terminal::new(Size::clamped(2, cols), Dialect::ROVE);
