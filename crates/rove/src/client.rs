@@ -1,6 +1,7 @@
 //! The user's end of a session on a terminal: its settings, and how it ended.
 
 mod headless;
+mod lingering;
 mod screen;
 pub(crate) mod session;
 pub(crate) mod streams;

@@ -434,6 +434,9 @@ impl Machine for Client {
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Outbox) -> Option<Transmit> {
+        if self.connection.lingers() {
+            return self.connection.poll_transmit(now, out);
+        }
         self.tick(now);
         self.keys_unwanted |= !self.wants_keys();
         let transmit = self.connection.poll_transmit(now, out);
@@ -445,7 +448,7 @@ impl Machine for Client {
 
     fn poll_timeout(&self) -> Option<Time> {
         if self.connection.is_over() {
-            return None;
+            return self.connection.poll_timeout();
         }
         let contact = self.bar.contact_due().filter(|_| self.connection.is_open());
         let paint = self.bar.next_change(self.painter.painted_at());

@@ -42,7 +42,8 @@ pub enum Event {
     /// The peer sent a diff that cannot be read, and nothing more of its object is taken: end the session,
     /// with [`close`](Connection::close) if the peer is to learn of it.
     BadRemote(BadDiff),
-    /// The session is over. Nothing more is sent.
+    /// The session is over. Nothing more is sent, but for the answer to the peer's end, which a client that is still
+    /// driven [repeats](Connection::lingers).
     Ended(Exit),
 }
 
@@ -55,6 +56,8 @@ pub struct Connection<L: State, R: State> {
     cause: Option<Cause>,
     goodbye: Option<Goodbye>,
     phase: Phase,
+    /// It is over, and says so again.
+    lingers: bool,
     events: Events<Event>,
 }
 
@@ -78,6 +81,7 @@ impl<L: State, R: State> Connection<L, R> {
             cause: None,
             goodbye: None,
             phase: Phase::Waiting,
+            lingers: false,
             events: Events::new(),
         }
     }
@@ -144,6 +148,7 @@ impl<L: State, R: State> Connection<L, R> {
 
     /// Ends the session without a word to the peer.
     pub fn give_up(&mut self, cause: Cause) {
+        self.lingers = false;
         self.end(Exit { cause, clean: false });
     }
 
@@ -196,6 +201,12 @@ impl<L: State, R: State> Connection<L, R> {
     /// Whether the session has ended.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
+    }
+
+    /// Whether the session has ended, and the peer is told a few times more that this is known here: drive it for as
+    /// long, or the peer may wait in vain. See [`Endpoint::lingers`].
+    pub fn lingers(&self) -> bool {
+        self.lingers && self.endpoint.lingers()
     }
 
     /// Why the session is to be ended now, if the peer was waited for as long as it should be.
@@ -258,6 +269,7 @@ impl<L: State, R: State> Connection<L, R> {
                 EndpointEvent::BadRemote(bad) => self.events.push(Event::BadRemote(bad)),
                 EndpointEvent::Closed { clean } => {
                     let cause = self.cause.unwrap_or(Cause::PeerLeft);
+                    self.lingers = self.endpoint.lingers();
                     self.end(Exit { cause, clean });
                 }
                 EndpointEvent::Failed(failure) => self.give_up(Cause::Failed(failure)),
@@ -292,6 +304,9 @@ impl<L: State, R: State> Machine for Connection<L, R> {
         if let Some(cause) = self.overdue(now) {
             self.give_up(cause);
         }
+        if self.lingers() {
+            return self.endpoint.poll_transmit(now, out);
+        }
         if self.is_over() {
             return None;
         }
@@ -302,6 +317,9 @@ impl<L: State, R: State> Machine for Connection<L, R> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
+        if self.lingers() {
+            return self.endpoint.poll_timeout();
+        }
         if self.is_over() {
             return None;
         }

@@ -28,6 +28,8 @@ struct Seat {
     exit: Option<client::Exit>,
     /// Datagrams do not pass.
     is_cut: bool,
+    /// How many of the client's datagrams are lost once it knows of the end.
+    last_lost: u32,
 }
 
 /// A datagram on its way.
@@ -103,7 +105,7 @@ impl Room {
             ..client_config(Peer::Rove)
         };
         let client = Client::new(self.now, config);
-        self.seats.push(Seat { client, number, exit: None, is_cut: false });
+        self.seats.push(Seat { client, number, exit: None, is_cut: false, last_lost: 0 });
     }
 
     fn join(
@@ -189,7 +191,9 @@ impl Room {
         for seat in &mut self.seats {
             while seat.client.poll_transmit(self.now, &mut out).is_some() {
                 self.sent += 1;
-                if !seat.is_cut {
+                if seat.last_lost > 0 && seat.client.endpoint().closing() {
+                    seat.last_lost -= 1;
+                } else if !seat.is_cut {
                     let (at, from) = (self.now + DELAY, address_of(seat.number));
                     let octets = out.datagram.to_vec();
                     self.flying.push(Flying { at, number: self.sent, to: None, from, octets });
@@ -473,6 +477,25 @@ fn the_status_of_a_program_that_ended_alone_is_there_for_the_next_client() {
     assert_eq!(room.seat(2).exit.and_then(|exit| exit.status), Some(3));
     assert!(room.seat(2).client.view().screen().row_text(0).starts_with("done"));
     assert!(room.exit.is_some());
+}
+
+/// A client says four times that it knows how the program ended, while its user has the terminal back: then the session is
+/// over. It waits for nobody.
+#[test]
+fn the_answer_to_the_end_of_a_program_may_be_lost() {
+    for lost in 0..=4 {
+        let mut room = Room::new(Some("build"));
+        room.run(ms(2000));
+        room.seat(1).last_lost = lost;
+        room.server.child_exited(room.now, 3);
+        // A moment for more output, and half a round trip.
+        room.run(ms(100));
+        let exit = room.seat(1).exit.unwrap();
+        assert_eq!((exit.cause, exit.clean, exit.status), (Cause::PeerLeft, true, Some(3)));
+        room.run(Duration::from_secs(3));
+        assert_eq!(room.seat(1).client.poll_timeout(), None);
+        assert_eq!((room.seat(1).last_lost, room.exit.is_some()), (0, lost < 4), "{lost} lost");
+    }
 }
 
 /// The session is over once all who stay are told, also where another has begun to leave just before the program ended.

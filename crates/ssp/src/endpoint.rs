@@ -2,6 +2,7 @@
 //! (`mosh-protocol.md` §4). It must not know what the objects are, nor what a socket is.
 
 mod chosen;
+mod ending;
 mod outgoing;
 mod reports;
 mod session;
@@ -74,7 +75,7 @@ pub enum Event {
     /// The peer sent a diff that cannot be read, and nothing more of its object is taken. The session cannot go
     /// on; with [`close`](Endpoint::close) the local object tells the peer why.
     BadRemote(BadDiff),
-    /// The session is over.
+    /// The session is over. A client whose server has ended it [lingers](Endpoint::lingers) for a moment.
     Closed {
         /// One end's last state was acknowledged; otherwise the peer may not know.
         clean: bool,
@@ -138,6 +139,8 @@ pub struct Endpoint<L: State, R: State> {
     events: VecDeque<Event>,
     /// How often the peer's last state was acknowledged.
     final_acks: u32,
+    /// The owner was told that the session is over, and that is acknowledged once more.
+    lingers: bool,
     over: bool,
     /// Long diffs are applied in parts, between which the driver does other things.
     in_parts: bool,
@@ -180,6 +183,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             last_id: FragmentId::default(),
             events: VecDeque::new(),
             final_acks: 0,
+            lingers: false,
             over: false,
             in_parts: false,
             applying: None,
@@ -488,27 +492,6 @@ impl<L: State, R: State> Endpoint<L, R> {
                 (self.outgoing, self.repairs) = (None, None);
             }
             self.report(Event::PeerClosing);
-        }
-    }
-
-    /// Ends a shutdown that has waited long enough, or that nobody can be told of.
-    fn end_if_due(&mut self, now: Time) {
-        // The peer has left by a stream, which ended with it: it waits for no acknowledgment, or has it.
-        if self.remote_num() == StateNum::SHUTDOWN && self.path.peer().is_none() {
-            return self.finish(Event::Closed { clean: self.final_acks > 0 });
-        }
-        let unreachable = self.sender.waits_briefly() && self.path.peer().is_none();
-        if unreachable || self.sender.close_deadline(&self.path.rtt).is_some_and(|at| at <= now) {
-            self.finish(Event::Closed { clean: false });
-        }
-    }
-
-    fn finish(&mut self, event: Event) {
-        if !self.over {
-            self.over = true;
-            self.applying = None;
-            (self.outgoing, self.repairs) = (None, None);
-            self.report(event);
         }
     }
 

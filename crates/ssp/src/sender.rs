@@ -27,8 +27,11 @@ use crate::sender::slots::Room;
 use crate::state::{State, StateNum};
 use crate::stats::Stats;
 use crate::time::Time;
-use crate::timing::{SendPolicy, StreamTiming, Timing};
+use crate::timing::{AdaptiveTiming, SendPolicy, StreamTiming, Timing};
 use crate::wire::{Flags, Role};
+
+/// Longer waits between final acknowledgments do not double any more: nobody lingers that long.
+const FINAL_DOUBLINGS_MAX: u32 = 10;
 
 /// The object we own, and when it is sent.
 pub(crate) struct Sender<L> {
@@ -50,6 +53,8 @@ pub(crate) struct Shutdown {
     ours: Option<Announced>,
     /// The peer has announced its own.
     peers: bool,
+    /// How often a client that only leaves has acknowledged that.
+    answers: u32,
 }
 
 /// Our shutdown, and how often it was announced.
@@ -392,7 +397,7 @@ impl<L: State> Sender<L> {
     /// Whether what this end has to say is of no use any more: the program that read what was typed is gone.
     /// Stock says it all the same.
     pub(crate) fn only_leaves(&self) -> bool {
-        matches!(self.closing, Shutdown { ours: None, peers: true })
+        matches!(self.closing, Shutdown { ours: None, peers: true, .. })
             && matches!(self.policy, Policy::Adaptive(_))
             && self.core.role == Role::Client
     }
@@ -453,15 +458,32 @@ impl<L: State> Sender<L> {
         Some(message.into())
     }
 
-    /// That the peer's last state has come, and nothing else, each send interval.
+    /// That the peer's last state has come, and nothing else, each time after twice as long.
     fn poll_final_ack(&mut self, now: Time, stats: &mut Stats) -> Option<Prepared> {
-        let core = &mut self.core;
+        let Sender { core, closing, .. } = self;
+        // Stock's policy has its own rules.
+        let SendPolicy::Adaptive(AdaptiveTiming { copy_spacing: spacing, .. }) =
+            core.timing.send_policy
+        else {
+            return None;
+        };
         if core.heartbeat > now {
             return None;
         }
         stats.acks_sent += 1;
-        core.heartbeat = now + core.timing.send_interval_min;
+        core.heartbeat = now + spacing * (1 << closing.answers.min(FINAL_DOUBLINGS_MAX));
+        closing.answers = closing.answers.saturating_add(1);
         Some(core.only_acknowledge())
+    }
+
+    /// How often a client acknowledges the server's shutdown after its owner was told that the session is over. Nobody
+    /// acknowledges what it says then, and by a stream nothing is lost.
+    pub(crate) fn late_acks(&self, path: &Path) -> u32 {
+        if !self.only_leaves() || path.is_on_stream() {
+            return 0;
+        }
+        let Timing { late_acks, late_acks_lossy, late_loss_min, .. } = self.core.timing;
+        if self.core.loss >= late_loss_min { late_acks_lossy } else { late_acks }
     }
 
     /// Stock's rules, with the numbers and the intervals of a session or of its end.
@@ -470,7 +492,7 @@ impl<L: State> Sender<L> {
         let last_sent = core.history.last().last_sent;
         let interval = self.interval(rtt);
         let ack_at = match closing {
-            Shutdown { ours: None, peers: false } => core.heartbeat_at(Rest::Never),
+            Shutdown { ours: None, peers: false, .. } => core.heartbeat_at(Rest::Never),
             // §4.4 has both wait a send interval, at most: the end that answers may hurry.
             Shutdown { peers: true, .. } => Some(last_sent + core.timing.send_interval_min),
             Shutdown { .. } => Some(last_sent + interval),

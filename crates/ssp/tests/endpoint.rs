@@ -423,6 +423,79 @@ fn goodbyes_can_be_repeated() {
     assert!(clean[0] < 85 && clean[1] > 95, "{clean:?} of 100 clients left cleanly");
 }
 
+/// The server ends the session, and the client's first answers are lost. Returns when the answers leave, in milliseconds since
+/// the first, and whether the server hears one.
+fn answers_to_the_end(mut world: World, loss_percent: u32, lost: usize) -> (Vec<u64>, bool) {
+    world.run(ms(2000));
+    world.weather.loss_percent = loss_percent;
+    // Enough to measure it by.
+    for step in 0..200 {
+        let now = world.now;
+        world.client.update(now, |log| log.push(b"k"));
+        world.server.update(now, |page| page.write(step, b"echo"));
+        world.run(now + span(50));
+    }
+    world.weather.loss_percent = 0;
+    world.run(world.now + span(1000));
+    world.server.close_and_wait();
+    let (mut sent, mut over) = (Vec::new(), 0);
+    let end = world.now + span(5000);
+    while world.now < end {
+        let now = world.now;
+        for (_, mut datagram) in drain(now, &mut world.server) {
+            // Whoever has left is not driven.
+            if over == 0 || world.client.lingers() {
+                let arrival = Hand::new(Role::Server).arrival();
+                let _ = world.client.handle_datagram(now, arrival, &mut datagram);
+            }
+        }
+        for (_, mut datagram) in drain(now, &mut world.client) {
+            if !world.client.closing() {
+                continue;
+            }
+            sent.push(now);
+            if sent.len() > lost {
+                let arrival = Hand::new(Role::Client).arrival();
+                let _ = world.server.handle_datagram(now, arrival, &mut datagram);
+            }
+        }
+        let ends = std::iter::from_fn(|| world.client.poll_event());
+        over += ends.filter(|event| *event == Event::Closed { clean: true }).count();
+        world.now = now + span(1);
+    }
+    assert_eq!((over, world.client.poll_timeout()), (1, None), "it ends, and says so once");
+    let heard = std::iter::from_fn(|| world.server.poll_event());
+    let heard = heard.filter(|event| *event == Event::Closed { clean: true }).count();
+    (sent.iter().map(|at| at.since(sent[0]).as_millis() as u64).collect(), heard == 1)
+}
+
+/// A client whose session the server has ended says several times that it knows, with growing gaps, and longer where much is
+/// lost. A stock server hears it once, as stock does.
+#[test]
+fn the_answer_to_the_end_may_be_lost() {
+    let clear = [0, 5, 15, 35];
+    let lossy = [0, 5, 15, 35, 75, 155];
+    for (timing, loss, times) in [
+        (Timing::ROVE, 0, clear.as_slice()),
+        (Timing::ROVE, 30, &lossy),
+        (Timing::ROVE_TO_STOCK, 0, &[0]),
+        (Timing::ROVE_TO_STOCK, 30, &[0]),
+        (Timing::MOSH, 30, &[0]),
+    ] {
+        for lost in 0..=times.len() {
+            let mut worlds = vec![World::new(7, Weather::CLEAR, &timing)];
+            if timing == Timing::ROVE {
+                worlds.push(World::native(7, Weather::CLEAR, &timing));
+            }
+            for world in worlds {
+                let (sent, heard) = answers_to_the_end(world, loss, lost);
+                assert_eq!(sent, times, "{lost} lost at {loss} %");
+                assert_eq!(heard, lost < times.len(), "{lost} lost at {loss} %");
+            }
+        }
+    }
+}
+
 #[test]
 fn nobody_answers_a_shutdown() {
     let mut client = client(ms(0), Timing::MOSH);

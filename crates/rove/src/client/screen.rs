@@ -13,6 +13,7 @@ use rove_streams::clock;
 use rove_term::Size;
 use zeroize::Zeroize;
 
+use crate::client::lingering::Lingering;
 use crate::client::streams::StreamsHandle;
 use crate::client::way::{WayNews, WayWatch};
 use crate::client::way_back::Returning;
@@ -128,6 +129,11 @@ impl<'a> Screen<'a> {
         self.tty.borrow(&self.client.tty_open(), self.client.tty_abandon())?;
         driver::run(port, self).await?;
         self.finish().await;
+        // The user has the terminal back, and typed keys are the shell's. What still goes wrong changes nothing.
+        let (client, signals) = (&mut self.client, &mut self.signals);
+        let mut lingering = Lingering { client, signals, signal: None };
+        let _ = driver::run(port, &mut lingering).await;
+        self.signal = lingering.signal.or(self.signal);
         let exit = self.exit.expect("a session that is over has ended somehow");
         self.summarize(&exit);
         Ok(exit)

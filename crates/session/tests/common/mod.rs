@@ -32,6 +32,8 @@ pub struct Pair {
     pub link: Link,
     /// Replaces `link` on the way to the server.
     pub up: Option<Link>,
+    /// What the client sends waits, and arrives in bursts so far apart.
+    pub bursts: Option<Duration>,
     /// Datagrams on their way: arrival, order, to whom.
     flying: Vec<(Time, u64, Role, Vec<u8>)>,
     sent: u64,
@@ -138,6 +140,7 @@ impl Pair {
             server_events: Vec::new(),
             link,
             up: None,
+            bursts: None,
             flying: Vec::new(),
             sent: 0,
             rng: Rng::new(17),
@@ -257,7 +260,11 @@ impl Pair {
             return;
         }
         let jitter = self.rng.below(link.jitter.as_micros() as u32 + 1);
-        let arrival = self.now + link.delay + Duration::from_micros(jitter.into());
+        let mut arrival = self.now + link.delay + Duration::from_micros(jitter.into());
+        if let Some(bursts) = self.bursts.filter(|_| to == Role::Server) {
+            let bursts = bursts.as_micros() as u64;
+            arrival = Time::from_micros(arrival.as_micros().next_multiple_of(bursts));
+        }
         self.sent += 1;
         self.flying.push((arrival, self.sent, to, datagram.to_vec()));
     }

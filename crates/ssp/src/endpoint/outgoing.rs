@@ -162,8 +162,12 @@ impl<L: State, R: State> Endpoint<L, R> {
         // acknowledges it.
         if transfer.is_final_ack && transfer.is_out() && !was_out {
             self.final_acks += 1;
-            if self.final_acks >= self.timing.final_acks {
-                self.finish(Event::Closed { clean: true });
+            let late = self.final_acks.checked_sub(self.timing.final_acks);
+            if let Some(late) = late {
+                match late < self.sender.late_acks(&self.path) {
+                    true => self.linger(),
+                    false => self.finish(Event::Closed { clean: true }),
+                }
                 return Ok(transmit);
             }
         }
