@@ -115,6 +115,24 @@ fn who_is_silent_is_not_told_lines_again_and_again() {
     assert_has(&pair, 9_000);
 }
 
+/// A path that carries what the client says only now and then brings lines all the same. Once it is steady again, a silent
+/// client is soon taken for that.
+#[test]
+fn lines_come_where_answers_come_in_bursts() {
+    for bursts in [2_200, 3_000, 5_000, 9_000] {
+        let mut pair = native_in(Link { delay: ms(50), ..GOOD }, TtyScreen::Main);
+        pair.run_ms(5_000).bursts = Some(ms(bursts));
+        pair.output(numbered(3_000).as_bytes()).run_ms(90_000);
+        assert_has(&pair, 3_000);
+        pair.bursts = None;
+        pair.run_ms(40_000).output(numbered(9_000).as_bytes()).run_ms(300);
+        pair.link = DEAD;
+        pair.run_ms(5_000);
+        let told = pair.server.endpoint().local().past().map_or(0, Past::octets);
+        assert!(told < 20_000, "{told} octets on their way after {bursts} ms");
+    }
+}
+
 /// A client that was away for long costs its server no memory for lines.
 #[test]
 fn lines_for_nobody_are_bounded() {

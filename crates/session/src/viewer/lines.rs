@@ -22,8 +22,13 @@ const KEY_PAUSE: Duration = Duration::from_millis(100);
 const TYPING: Duration = Duration::from_secs(1);
 /// Who types on and on gets some lines this often.
 const STARVED: Duration = Duration::from_secs(5);
-/// A client that does not answer for this long is told of no lines before it does.
+/// A client that does not answer for this long is told of no lines before it does. Twice as long each time that lines
+/// were taken back: what a path carries in bursts alone would else never bring one.
 const SILENCE: Duration = Duration::from_secs(2);
+/// The longest such wait. One burst a minute is no path to work on.
+const SILENCE_MAX: Duration = Duration::from_secs(32);
+/// A client that was not silent for so long while lines were on their way is waited for as briefly as at first.
+const STEADY: Duration = Duration::from_secs(30);
 /// How long the end of a program waits for lines while none can be told.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
@@ -47,6 +52,10 @@ pub(crate) struct LineTelling {
     unanswered: Option<Time>,
     /// It does not answer at all.
     is_paused: bool,
+    /// How long it may be silent before lines are taken back.
+    silence_max: Duration,
+    /// When it was silent for [`SILENCE`] last, with lines on their way.
+    silent_at: Option<Time>,
 }
 
 /// What octets cost.
@@ -94,6 +103,8 @@ impl LineTelling {
             is_stuck: false,
             unanswered: None,
             is_paused: false,
+            silence_max: SILENCE,
+            silent_at: None,
         }
     }
 
@@ -127,10 +138,27 @@ impl LineTelling {
             false => self.unanswered.or(Some(now)),
         };
         let heard = endpoint.last_heard().unwrap_or(Time::ZERO);
-        let wait = SILENCE.max(3 * endpoint.rtt().rto());
-        self.is_paused = self.unanswered.is_some_and(|since| now > since.max(heard) + wait);
+        let repeats = 3 * endpoint.rtt().rto();
+        let is_silent = |wait: Duration| {
+            self.unanswered.is_some_and(|at| now > at.max(heard) + wait.max(repeats))
+        };
+        let was_paused = self.is_paused;
+        self.is_paused = is_silent(if was_paused { SILENCE } else { self.silence_max });
         let past = endpoint.local().past();
-        self.is_paused && past.is_some_and(|past| past.octets() > FRAME_OCTETS_MAX)
+        let has_lines = past.is_some_and(|past| past.octets() > FRAME_OCTETS_MAX);
+        // Where there are none on their way, nobody has to answer.
+        match has_lines && is_silent(SILENCE) {
+            true => self.silent_at = Some(now),
+            false if self.silent_at.is_none_or(|at| now > at + STEADY) => {
+                self.silence_max = SILENCE;
+            }
+            false => {}
+        }
+        let takes_back = self.is_paused && has_lines;
+        if takes_back && !was_paused {
+            self.silence_max = (2 * self.silence_max).min(SILENCE_MAX);
+        }
+        takes_back
     }
 
     /// Takes back the lines that the client may not have. They are told again once it answers.
