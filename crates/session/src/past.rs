@@ -28,6 +28,8 @@ pub const LINES_MAX: u64 = 10_000;
 /// 10,240 lines and 512 KiB from one.
 const UNACKED_ROWS_MAX: usize = EVENTS_MAX - OTHER_EVENTS_MAX;
 const UNACKED_OCTETS_MAX: usize = 256 << 10;
+/// Octets of styles, links and clusters that lines which are told at once share: a screen of usual ones has a few hundred.
+const POOL_OCTETS_MAX: usize = 64 << 10;
 
 /// Events of a diff that bring no lines: one of each other kind.
 const OTHER_EVENTS_MAX: usize = 16;
@@ -188,6 +190,10 @@ impl Past {
                 if spent > octets_max && rows.len() >= rows_min {
                     break;
                 }
+            }
+            // What one line brings must not leave another without.
+            if pool.weight() > POOL_OCTETS_MAX {
+                pool = Pool::new();
             }
             above = row.ends;
             octets += row.text.len();

@@ -377,8 +377,8 @@ fn copies_and_commands_without_udp(scene: &Scene) -> Outcome {
     done(scene.command("cp", &["--way=ssh", "here:big", "back"])).map(drop)
 }
 
-/// The same over 100 ms, beside scp itself, each way and in turn. The fastest of each counts: what slows one down may be what
-/// else the machine does.
+/// The same over 100 ms, beside scp itself, each way and in turn. One pair within the bound is enough: what slows one down
+/// may be what else the machine does.
 #[test]
 fn copies_over_ssh_beside_scp() {
     let path = Profile::delay(Duration::from_millis(50));
@@ -396,31 +396,36 @@ fn beside_scp(scene: &Scene) -> Outcome {
         ("up", "big", "here:", scene.home.join("big")),
         ("down", "here:big", "back", near.join("back")),
     ] {
-        let (mut scp, mut cp) = (Vec::new(), Vec::new());
-        for _ in 0..TURNS {
-            for (command, took) in
-                [(scene.scp(from, to), &mut scp), (scene.command("cp", &[from, to]), &mut cp)]
-            {
-                let _ = fs::remove_file(&copy);
-                took.push(done(command)?.0);
-                if fs::read(&copy).map_err(words)? != whole {
-                    return Err(format!("what was copied {way} is not what was sent"));
-                }
+        let copied = |command| {
+            let _ = fs::remove_file(&copy);
+            let (took, said) = done(command)?;
+            match fs::read(&copy).map_err(words)? == whole {
+                true => Ok((took, said)),
+                false => Err(format!("what was copied {way} is not what was sent")),
             }
-        }
-        println!("row-18: {BIG} octets {way} over 100 ms: by scp in {scp:?}, by rove cp in {cp:?}");
-        let (scp, cp) = (scp.iter().min(), cp.iter().min());
-        if let (Some(scp), Some(cp)) = (scp, cp)
-            && *cp > *scp * 2 + START
-        {
-            return Err(format!("{way}: {cp:?} is more than twice scp's {scp:?}"));
+        };
+        let mut turns = Vec::new();
+        loop {
+            let (scp, _) = copied(scene.scp(from, to))?;
+            let (cp, said) = copied(scene.command("cp", &[from, to]))?;
+            if !said.contains("; over ssh: UDP does not answer") {
+                return Err(format!("a copy {way} does not say that it went over ssh: {said}"));
+            }
+            println!("row-18: {BIG} octets {way} over 100 ms: {scp:?} by scp, {cp:?} by rove cp");
+            turns.push((scp, cp));
+            if cp <= scp * 2 + START {
+                break;
+            }
+            if turns.len() == TURNS {
+                return Err(format!("{way}: more than twice what scp takes, each time: {turns:?}"));
+            }
         }
     }
     scene.let_udp(true)
 }
 
-/// How often each program copies.
-const TURNS: u32 = 3;
+/// How often each program copies at most.
+const TURNS: usize = 8;
 
 /// Added to what a copy may take: two more round trips, and a program that begins.
 const START: Duration = Duration::from_millis(1500);

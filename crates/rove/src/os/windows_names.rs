@@ -72,10 +72,15 @@ pub(crate) fn is_path(word: &[u8]) -> bool {
 }
 
 /// A path with slashes, and without the prefix that keeps Win32 from reading `\\?\C:\x` and `\\?\UNC\server\share\x` in its
-/// own way: the standard library adds it where a path is long.
+/// own way: the standard library adds it where a path is long. It stays where that way
+/// would lead to another file.
 pub(crate) fn slashed(path: &str) -> String {
     let whole = path.replace('\\', "/");
     let Some(rest) = whole.strip_prefix("//?/") else { return whole };
+    let is_odd = |name: &str| matches!(name, "." | "..") || fault(name.as_bytes()).is_some();
+    if rest.split('/').skip(1).any(|name| !name.is_empty() && is_odd(name)) {
+        return whole;
+    }
     match (rest.as_bytes(), rest.strip_prefix("UNC/")) {
         ([letter, b':', b'/', ..], _) if letter.is_ascii_alphabetic() => rest.to_owned(),
         (_, Some(share)) => format!("//{share}"),
@@ -141,6 +146,8 @@ mod tests {
             (r"\\?\C:\x", "C:/x"),
             (r"\\?\UNC\server\share\x", "//server/share/x"),
             (r"\\?\Volume{1}\x", "//?/Volume{1}/x"),
+            (r"\\?\C:\a\x.", "//?/C:/a/x."),
+            (r"\\?\C:\a\..\nul", "//?/C:/a/../nul"),
             (r"\\.\C:\x", "//./C:/x"),
         ] {
             assert_eq!(slashed(path), expected, "{path}");

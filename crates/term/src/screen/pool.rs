@@ -77,7 +77,7 @@ impl Pool {
     }
 
     /// The octets the tables take, in O(1).
-    pub(crate) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         let styles = self.styles.entries.capacity() * size_of::<Style>();
         styles + self.styles.index.weight() + self.links.weight() + self.clusters.weight()
     }
