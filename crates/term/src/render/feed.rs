@@ -203,6 +203,21 @@ mod tests {
         check(Size::clamped(1, 12), &["one\r\n", &lines(0..3), "a line that is wrapped"]);
     }
 
+    /// A terminal copies blanks that were printed, and none that were erased.
+    #[test]
+    fn no_blanks_are_printed_behind_a_line() {
+        let size = Size::clamped(5, 12);
+        let dialect = Dialect::tty("xterm-256color", "");
+        let mut server = Terminal::new(size, Dialect::ROVE);
+        server.advance(b"1000\r\n1001\r\n1002");
+        let shown = server.screen().clone();
+        server.advance(b"\x1b[H\x1b[J7\r\n88\r\n999");
+        let mut out = Vec::new();
+        feed(&shown, server.history(), 0..0, server.screen(), &dialect, &mut out);
+        let out = String::from_utf8_lossy(&out);
+        assert!(out.contains("999") && !out.contains(' '), "{out:?}");
+    }
+
     /// In tmux a line loses the mark that it goes on if the one below it is erased whole.
     #[test]
     fn the_line_below_one_that_goes_on_is_never_erased() {

@@ -118,12 +118,14 @@ impl<'a> Painter<'a, '_> {
         start + usize::from(is_covered(cells, start))
     }
 
-    /// Erases the blanks from `start`, which the cursor stands at, to the end of the row, unless
-    /// printing those that changed is shorter.
+    /// Erases the blanks from `start`, which the cursor stands at, to the end of the row. For an emulator of ours or
+    /// of a peer those that changed are printed where that is shorter. A terminal remembers which blanks were printed,
+    /// and copies them with the line, out of its scrollback too.
     fn erase_to_end(&mut self, pair: &Pair<'_>, start: usize) -> bool {
         let style = self.new.style(pair.new[start].style());
         let count = last_change(pair, start) - start;
-        if 3 + self.cost_to_erase(style) > count + self.cost_to_print(style, None) {
+        let shorter = 3 + self.cost_to_erase(style) <= count + self.cost_to_print(style, None);
+        if !shorter && self.dialect.reader() != Reader::Tty {
             return false;
         }
         self.prepare_erasing(style);
