@@ -148,9 +148,17 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// What git is asked for these files and directories: what their numbers come from. Unit tests in files of their own make
+/// none, but where tests in `tests/` make the numbers they do so as well.
+pub(crate) fn numbers_from<'a>(depends: &[&'a str]) -> Vec<&'a str> {
+    let is_of_tests = depends.iter().any(|path| path.split('/').any(|name| name == "tests"));
+    let others = if is_of_tests { &[][..] } else { &NO_UNIT_TESTS };
+    [depends, others].concat()
+}
+
 /// The paths among these that differ from the commit, and whether a program is older than its source.
 fn changed(depends: &[&str]) -> Vec<String> {
-    let asked = [&["status", "--porcelain", "--"], depends].concat();
+    let asked = [&["status", "--porcelain", "--"], &*numbers_from(depends)].concat();
     let told = git(&asked).unwrap_or_default();
     let paths = told.lines().filter_map(|line| line.trim_start().split_once(' '));
     let mut changed: Vec<String> = paths.map(|(_, path)| path.trim().to_owned()).collect();
@@ -210,6 +218,10 @@ fn machine() -> Value {
 
 /// The command line of this process: it has one, as it has one number.
 static COMMAND: OnceLock<String> = OnceLock::new();
+
+/// A module `tests`, as `mod tests;` finds it, and all below it.
+const NO_UNIT_TESTS: [&str; 2] =
+    [":(exclude,glob)crates/*/src/**/tests.rs", ":(exclude,glob)crates/*/src/**/tests/**"];
 
 /// Around the JSON in a text.
 const COMMENT: &str = "<!-- recorded ";

@@ -9,12 +9,13 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::files::read_text;
-use crate::provenance::{Provenance, git};
+use crate::provenance::{Provenance, git, numbers_from};
 
 /// Lists the results that are older than the code that made them
 ///
-/// A result is stale if a commit behind its own changes a path that it depends on. The exit status is 1 if some are
-/// stale. Results without a commit are listed as undated: nobody knows which code made them.
+/// A result is stale if a commit behind its own changes a path that it depends on. Unit tests in files of their own count
+/// only if it depends on tests. The exit status is 1 if some are stale. Results without a commit are listed as undated:
+/// nobody knows which code made them.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StaleFlags {
     /// The results
@@ -107,7 +108,7 @@ fn since(commit: &str, depends: &[&str]) -> io::Result<Option<String>> {
         &range,
         "--",
     ];
-    let said = git(&[&log[..], depends].concat())?;
+    let said = git(&[&log[..], &numbers_from(depends)].concat())?;
     let mut lines = said.lines().filter(|line| !line.is_empty());
     let Some(newer) = lines.next().and_then(|line| line.strip_prefix("commit ")) else {
         return Ok(None);

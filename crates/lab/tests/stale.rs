@@ -34,10 +34,16 @@ impl Checkout {
 
     /// Commits a file; returns the commit.
     fn commit(&self, file: &str, text: &str) -> String {
-        fs::write(self.0.join(file), text).unwrap();
+        self.write(file, text);
         self.git(&["add", "."]);
         self.git(&["commit", "-q", "-m", &format!("{file}: {text}")]);
         self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.0.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     fn record(&self, name: &str, result: &Value) {
@@ -94,6 +100,48 @@ fn results_older_than_their_code_are_listed() {
     }
     assert!(said.contains("b: 2: b\n") && !said.contains(&newest[..7]), "{said}");
     assert!(!said.contains("of-a"), "{said}");
+}
+
+/// Unit tests make no numbers, unless tests make them all.
+#[test]
+fn results_are_not_older_than_their_unit_tests() {
+    let tests = ["crates/x/src/tests.rs", "crates/x/src/a/tests.rs", "crates/x/src/a/tests/b.rs"];
+    let checkout = Checkout::new();
+    let old = checkout.commit("crates/x/src/a.rs", "1");
+    checkout.record("of-code.json", &recorded(&old, &["crates/x/src"]));
+    checkout.record("of-tests.json", &recorded(&old, &["crates/x/src", "crates/x/tests"]));
+    let first = checkout.commit(tests[0], "1");
+    tests[1..].iter().for_each(|file| drop(checkout.commit(file, "1")));
+    let (code, listed) = checkout.stale();
+    assert!(
+        code == Some(1) && listed.ends_with("1 stale, 0 undated, 1 as the code is\n"),
+        "{listed}"
+    );
+    let of_tests = format!("stale    of-tests: recorded 2026-01-02T03:04:05Z at {}", &old[..12]);
+    assert!(listed.starts_with(&of_tests) && listed.contains(&first[..7]), "{listed}");
+
+    let changed = |depends: &[&str]| {
+        let mut command = lab_command();
+        command.args(["provenance", "--made-by", "x"]).args(depends);
+        let (code, said) = said(command.current_dir(checkout.0.path()));
+        assert_eq!(code, Some(0), "{said}");
+        let json = said.lines().find_map(|line| line.strip_prefix("<!-- recorded ")).unwrap();
+        let json: Value = serde_json::from_str(json.strip_suffix(" -->").unwrap()).unwrap();
+        let paths = json["changed"].clone();
+        let mut paths: Vec<String> = serde_json::from_value(paths).unwrap();
+        // A program that is older than its source is another matter.
+        paths.retain(|path| path.starts_with("crates/"));
+        paths
+    };
+    tests.iter().for_each(|file| checkout.write(file, "2"));
+    assert_eq!(changed(&["crates/x/src"]), [""; 0]);
+    assert_eq!(changed(&["crates/x/src", "crates/x/tests"]), [tests[1], tests[2], tests[0]]);
+    checkout.write("crates/x/src/a/latest.rs", "1");
+    assert_eq!(changed(&["crates/x/src"]), ["crates/x/src/a/latest.rs"]);
+
+    let new = checkout.commit("crates/x/src/a.rs", "2");
+    let (code, said) = checkout.stale();
+    assert!(code == Some(1) && said.contains(&new[..7]) && said.contains("2 stale"), "{said}");
 }
 
 #[test]
