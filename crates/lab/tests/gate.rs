@@ -60,6 +60,30 @@ fn the_gate_says_last_what_was_simulated() {
     assert_eq!(told, ["simulated: 3.0 hours", failed], "{said}");
 }
 
+/// What a release may leave undone is listed by its name, one by one. A start that is slow is none of that.
+#[test]
+fn the_list_has_each_thing_that_a_release_may_leave_undone() {
+    let read = |file: &str| fs::read_to_string(format!("{ROOT}/scripts/{file}")).unwrap();
+    let scripts = ["release", "package", "check-packages"].map(read).concat();
+    let told = ["not_done \"", "echo \"NOT DONE: "].map(|begins| {
+        let said = scripts.split(begins).skip(1);
+        said.filter(|said| !said.starts_with("$*")).map(|said| said.split_once(": ").unwrap().0)
+    });
+    let told: Vec<&str> = told.into_iter().flatten().collect();
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    assert!(told.len() > 15 && told.iter().all(|name| is_name(name)), "{told:?}");
+
+    let list = read("not-checked");
+    let listed = list.lines().filter_map(|line| line.strip_prefix("release_"));
+    let listed: Vec<&str> = listed.map(|line| line.split(' ').next().unwrap()).collect();
+    let unknown: Vec<&&str> = listed.iter().filter(|name| !told.contains(name)).collect();
+    assert!(unknown.is_empty(), "no script says {unknown:?}");
+    for name in ["start", "second_build", "target"] {
+        assert!(told.contains(&name) && !listed.contains(&name), "{name}");
+    }
+    assert!(read("platforms").contains(r#"sub(/^NOT DONE: /, "NOT CHECKED: release_")"#));
+}
+
 /// A test in real time that fails is run again by itself before it counts; the last lines say how that ended, before
 /// them stands how long each step took.
 #[test]
