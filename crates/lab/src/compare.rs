@@ -79,3 +79,39 @@ fn cursor(screen: &Screen) -> Option<(u16, u16)> {
 
 /// The most differences listed; a screen that is all wrong needs no longer list.
 pub(crate) const DIFFERENCES_MAX: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use rove_term::{Size, Terminal};
+
+    use super::*;
+    use crate::random_output::RandomOutput;
+
+    /// Compares the last screens that a stream leaves with each other, and with screens that differ from them in little.
+    #[test]
+    fn screens_are_the_same_if_nothing_differs() {
+        let little: [&[u8]; 6] = [b"", b"x", b" ", b"\x1b[1mx", b"\x1b[K", b"\x1b[?25l\x1b[3C"];
+        let mut seen = [0, 0];
+        for seed in 0..200 {
+            let mut terminal = Terminal::new(Size::clamped(6, 20), Dialect::ROVE);
+            let mut screens = Vec::new();
+            for piece in RandomOutput::new(seed).pieces.iter().take(40) {
+                terminal.advance(piece);
+                screens.push(terminal.screen().clone());
+            }
+            screens.drain(..screens.len().saturating_sub(3));
+            for more in little {
+                let mut other = terminal.clone();
+                other.advance(more);
+                screens.push(other.screen().clone());
+            }
+            for (a, b) in screens.iter().flat_map(|a| screens.iter().map(move |b| (a, b))) {
+                let all = differences(a, b);
+                let is_same = are_same(a, b);
+                assert_eq!(is_same, all.is_empty(), "seed {seed}: {:?}", all.first());
+                seen[usize::from(is_same)] += 1;
+            }
+        }
+        assert!(seen.iter().all(|count| *count > 1_000), "{seen:?}");
+    }
+}
