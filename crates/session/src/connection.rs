@@ -56,6 +56,8 @@ pub struct Connection<L: State, R: State> {
     cause: Option<Cause>,
     goodbye: Option<Goodbye>,
     phase: Phase,
+    /// Its end waits for a peer that is away.
+    waits: bool,
     /// It is over, and says so again.
     lingers: bool,
     events: Events<Event>,
@@ -81,6 +83,7 @@ impl<L: State, R: State> Connection<L, R> {
             cause: None,
             goodbye: None,
             phase: Phase::Waiting,
+            waits: false,
             lingers: false,
             events: Events::new(),
         }
@@ -127,12 +130,13 @@ impl<L: State, R: State> Connection<L, R> {
         }
     }
 
-    /// Ends the session as [`close`](Self::close) does, and waits for the peer's answer without a limit, also while the
-    /// peer is away: it is told when it is heard again.
+    /// Ends the session as [`close`](Self::close) does, and waits for the peer's answer as long as for a peer that is silent
+    /// before ([`Patience::silence`]), also while the peer is away: it is told when it is heard again.
     pub fn close_and_wait(&mut self, cause: Cause) {
         if self.is_open() {
             self.cause = Some(cause);
             self.phase = Phase::Closing;
+            self.waits = true;
             self.endpoint.close_and_wait();
         }
     }
@@ -222,10 +226,11 @@ impl<L: State, R: State> Connection<L, R> {
     fn deadline(&self) -> Option<(Time, Cause)> {
         match self.phase {
             Phase::Waiting => Some((self.first_contact_by?, Cause::NoContact)),
-            Phase::Running => {
+            Phase::Closing if !self.waits => None,
+            Phase::Running | Phase::Closing => {
                 Some((self.endpoint.last_new_state()? + self.silence_max?, Cause::Silence))
             }
-            Phase::Closing | Phase::Over => None,
+            Phase::Over => None,
         }
     }
 

@@ -40,7 +40,8 @@ pub struct Config {
     pub size: Size,
     /// How long to wait for the client's first state: [`CLAIM_WAIT`] by default.
     pub claim_wait: Duration,
-    /// Silence of the client (no new state) after which the session ends. `None`: it waits for ever.
+    /// Silence of the first client (no new state) after which the session ends, also where its program has ended and the
+    /// client was not told. `None`: it waits for ever.
     pub network_timeout: Option<Duration>,
     /// How much of the path screens may use, in bits a second: [`SCREEN_RATE`] by default. `None` is no limit.
     pub screen_rate: Option<u64>,
@@ -426,6 +427,10 @@ impl Server {
             return others.next().is_none();
         }
         match exit.cause {
+            // It was waited for as long as the server is to wait.
+            Cause::Silence if self.host.exit_status().is_some() => {
+                !others.any(|(_, other)| other.viewer.was_heard(now, PRESENT_FOR))
+            }
             // All are told how the program ended. If nobody could be told, somebody may come back for it.
             _ if self.host.exit_status().is_some() => self.is_told && others.next().is_none(),
             _ if viewer.is_leaving() => false,

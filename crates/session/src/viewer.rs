@@ -323,7 +323,9 @@ impl Viewer {
             self.budget.expire_answer(now);
         }
         match self.connection.overdue(now) {
-            Some(Cause::Silence) => self.begin_close(now, host, Cause::Silence),
+            Some(Cause::Silence) if self.connection.is_open() => {
+                self.begin_close(now, host, Cause::Silence);
+            }
             Some(cause) => self.connection.give_up(cause),
             None => {}
         }

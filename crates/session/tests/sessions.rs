@@ -68,13 +68,18 @@ fn address_of(number: u32) -> SocketAddr {
 impl Room {
     /// A session with its first client, number 1.
     fn new(name: Option<&str>) -> Room {
+        Room::bounded(name, None)
+    }
+
+    /// The same, whose client may be silent for this long.
+    fn bounded(name: Option<&str>, network_timeout: Option<Duration>) -> Room {
         let config = Config {
             wire: wire(1, Role::Server),
             timing: Timing { final_acks: 4, ..Timing::ROVE },
             peer: Peer::Rove,
             size: Size::DEFAULT,
             claim_wait: server::CLAIM_WAIT,
-            network_timeout: None,
+            network_timeout,
             screen_rate: Some(server::SCREEN_RATE),
             seed: 2,
         };
@@ -461,6 +466,29 @@ fn a_client_that_falls_asleep_as_the_program_ends_is_told_when_it_wakes() {
     room.server.close(room.now);
     room.run(ms(1));
     assert_eq!(room.exit.map(|exit| exit.clean), Some(false));
+}
+
+/// Who bounds a client's silence bounds it at the end of the program, too: whether the client was away before or fell silent
+/// in that moment, and it may come back until then.
+#[test]
+fn the_end_of_a_program_waits_for_a_silent_client_no_longer_than_was_said() {
+    for (away, back) in [(ms(0), false), (ms(0), true), (ms(20_000), false), (ms(20_000), true)] {
+        let mut room = Room::bounded(Some("build"), Some(Duration::from_secs(300)));
+        room.run(ms(2_000));
+        room.seat(1).is_cut = true;
+        room.flying.retain(|it| it.to.is_none());
+        room.run(away);
+        room.server.child_exited(room.now, 3);
+        room.run(Duration::from_secs(260));
+        assert_eq!(room.exit, None, "away for {away:?}");
+        room.seat(1).is_cut = !back;
+        room.run(Duration::from_secs(60));
+        let exit = room.exit.map(|exit| (exit.cause, exit.clean));
+        let expected = if back { (Cause::Closed, true) } else { (Cause::Silence, false) };
+        assert_eq!(exit, Some(expected), "away for {away:?}, back: {back}");
+        let status = room.seat(1).exit.and_then(|exit| exit.status);
+        assert_eq!(status, back.then_some(3));
+    }
 }
 
 #[test]

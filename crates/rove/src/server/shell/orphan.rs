@@ -90,7 +90,10 @@ impl Shell {
             }
             _ => None,
         };
-        [orphan, own].into_iter().flatten().min()
+        // While the program runs, the session bounds that itself.
+        let is_reported = matches!(self.program, Running::Reported { .. });
+        let network = self.limits.network.filter(|_| is_reported).map(|span| lonely + span);
+        [orphan, network, own].into_iter().flatten().min()
     }
 
     /// Until when the end of the program is told: also to a client that is heard and never takes it in.
