@@ -10,7 +10,7 @@ use rove_lab::testing::clock::Clock;
 use rove_lab::testing::run::{Program, Stranger};
 
 use crate::host::{Case, LIMIT, Outcome, bounded, clean, run_cases, until, words};
-use crate::ways::{PROMPT, Scene, leave, see};
+use crate::ways::{PROMPT, Scene, leave, none_is_left, see};
 
 const CASES: [Case<Scene>; 7] = [
     ("row-17-later", udp_stops_when_ssh_was_let_go),
@@ -166,7 +166,8 @@ fn a_killed_server_is_told_from_a_silent_network(scene: &Scene) -> Outcome {
     }
 }
 
-/// Datagrams are refused in the name of a server that is there: the client asks it, and goes on.
+/// Datagrams are refused in the name of a server that is there: the client asks it, and goes on. The server hears by the
+/// keeper's ssh that the client knows of its end.
 fn refusals_end_no_session(scene: &Scene) -> Outcome {
     let mut session = by_udp_alone(scene, &[])?;
     scene.rule("input", "reject")?;
@@ -182,7 +183,7 @@ fn refusals_end_no_session(scene: &Scene) -> Outcome {
     let status = session.wait_exit(LIMIT).map_err(words)?;
     scene.let_udp(true)?;
     match status.code() {
-        Some(7) => Ok(()),
+        Some(7) => none_is_left(scene),
         other => Err(format!("the session ended with {other:?}")),
     }
 }

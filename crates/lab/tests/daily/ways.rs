@@ -25,7 +25,7 @@ pub struct Scene {
     net: Net,
 }
 
-const CASES: [Case<Scene>; 7] = [
+const CASES: [Case<Scene>; 8] = [
     ("row-16", udp_is_dropped_from_the_start),
     ("row-16-attach", a_session_is_attached_to_without_udp),
     ("row-17", udp_comes_and_goes_under_typing),
@@ -33,7 +33,11 @@ const CASES: [Case<Scene>; 7] = [
     ("row-17-way", one_way_alone),
     ("row-18", copies_and_commands_without_udp),
     ("row-18-turn", a_copy_while_udp_comes_and_goes),
+    ("ends", many_sessions_end_over_ssh),
 ];
+
+/// Sessions that end at once over ssh, and how often.
+const ENDS: (usize, usize) = (6, 5);
 
 /// As a row shows it, without the blank behind it.
 pub const PROMPT: &str = "ready>";
@@ -303,6 +307,39 @@ fn one_way_alone(scene: &Scene) -> Outcome {
         leave(&mut session)?;
     }
     Ok(())
+}
+
+/// The servers of all hear that their clients know of the end, and none is listed as ended.
+fn many_sessions_end_over_ssh(scene: &Scene) -> Outcome {
+    scene.let_udp(true)?;
+    for _ in 0..ENDS.1 {
+        let start = |_| scene.session(&["--way=ssh"]);
+        let mut sessions = (0..ENDS.0).map(start).collect::<Result<Vec<_>, String>>()?;
+        for session in &mut sessions {
+            see(session, PROMPT)?;
+        }
+        for session in &mut sessions {
+            session.send("exit 7\r");
+        }
+        for session in &mut sessions {
+            let status = session.wait_exit(LIMIT).map_err(words)?;
+            if status.code() != Some(7) {
+                return Err(format!("a session ended with {status}"));
+            }
+        }
+    }
+    done(scene.command("exec", &["--way=ssh", "here", "true"]))?;
+    none_is_left(scene)
+}
+
+/// Waits until the host has no session.
+pub fn none_is_left(scene: &Scene) -> Outcome {
+    let mut said = String::new();
+    let none = until("the end of all sessions", || {
+        said = done(scene.command("ls", &["here"])).map_or_else(|error| error, |(_, said)| said);
+        said.contains("no sessions of yours").then_some(())
+    });
+    none.map_err(|error| format!("{error}: {said}"))
 }
 
 /// Octets of a copy.

@@ -80,7 +80,11 @@ pub(super) async fn drive(
     // Nothing was read from the peer yet, by the streams neither. A kernel that cannot is no reason to have no
     // session.
     let _ = confine(&Reach::Datagrams);
-    driver::run(&mut port, &mut end).await
+    driver::run(&mut port, &mut end).await?;
+    if end.connection.peer().is_some_and(Remote::is_stream) {
+        port.end_streams().await;
+    }
+    Ok(())
 }
 
 /// The parts of a new session.
@@ -176,8 +180,10 @@ impl End for Headless {
     fn settle(&mut self, now: Time, _: &mut Carrier) -> io::Result<Flow> {
         let mut is_over = self.gives_up.is_some_and(|by| by <= now);
         while let Some(event) = self.connection.poll_event() {
-            is_over |= matches!(event, Event::BadRemote(_) | Event::Ended(_));
+            is_over |= matches!(event, Event::BadRemote(_));
         }
+        // The answer to a server that has ended the session may be lost, and is repeated.
+        is_over |= self.connection.is_over() && !self.connection.lingers();
         Ok(if is_over { Flow::Over } else { Flow::Sleep })
     }
 

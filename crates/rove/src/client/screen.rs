@@ -132,7 +132,7 @@ impl<'a> Screen<'a> {
         // The user has the terminal back, and typed keys are the shell's. What still goes wrong changes nothing.
         let (client, signals) = (&mut self.client, &mut self.signals);
         let mut lingering = Lingering { client, signals, signal: None };
-        let _ = driver::run(port, &mut lingering).await;
+        lingering.run(port).await;
         self.signal = lingering.signal.or(self.signal);
         let exit = self.exit.expect("a session that is over has ended somehow");
         self.summarize(&exit);

@@ -67,6 +67,8 @@ pub(super) async fn serve(
             }
         };
         send(&client, &reply, way.as_ref()).await?;
+        // The client's alone from here on: what it closes is closed.
+        drop(way);
         octets = next_wish(&client).await?;
     }
     Ok(())

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rove_ssp::{Arrival, Outbox, Remote, Session, StreamId, Time, Transmit};
 use rove_streams::carried::{StreamPorts, address_of};
+use rove_streams::clock;
 
 use crate::net::carrier::{Carrier, Received};
 use crate::net::frames::FrameKind;
@@ -26,6 +27,10 @@ const SLEPT_MIN: Duration = Duration::from_secs(2);
 
 /// A datagram that is later than this is not sent: the machine slept, and what is in it is said again.
 pub const HELD_LATE_MAX: Duration = Duration::from_millis(25);
+
+/// How long the end of a stream is waited for: a round trip to the host, and the ends of ssh's processes there. Who waits for
+/// `rove` to exit waits for it.
+const STREAM_END_WAIT: Duration = Duration::from_millis(500);
 
 /// Clock, alarm, network changes and carrier of one driver.
 pub(crate) struct Port<'a> {
@@ -135,6 +140,16 @@ impl<'a> Port<'a> {
     /// The stream is not needed any more. What has been written to it arrives.
     pub(crate) fn drop_stream(&mut self) -> Option<StreamId> {
         self.streams.pop().map(|stream| stream.id())
+    }
+
+    /// Ends the streams after what was said by them, and waits for a moment until the peer has ended them too: ssh must not
+    /// lose the last words to the end of this process, by which it, or the keeper that runs it, ends as well.
+    pub(crate) async fn end_streams(&mut self) {
+        let ended = poll_fn(|cx| {
+            self.streams.retain_mut(|stream| stream.poll_end(cx).is_pending());
+            if self.streams.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        let _ = clock::within(STREAM_END_WAIT, ended).await;
     }
 
     /// Nothing goes by UDP from now on.

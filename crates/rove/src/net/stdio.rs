@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use rove_ssp::StreamId;
 use rove_streams::carried::StreamPort;
@@ -17,13 +17,12 @@ const QUIC_A_TURN: usize = 64;
 pub(crate) struct Stdio {
     id: StreamId,
     input: PipeReader,
-    output: PipeWriter,
+    /// `None`: nothing can be written any more. What came before may still be read: a peer's last words.
+    output: Option<PipeWriter>,
     reader: FrameReader,
     queue: FrameQueue,
     /// Where QUIC's datagrams for it wait.
     quic: Option<StreamPort>,
-    /// Nothing can be written any more. What came before may still be read: a peer's last words.
-    is_deaf: bool,
     /// It carries nothing any more.
     ended: bool,
 }
@@ -48,11 +47,10 @@ impl Stdio {
         Ok(Stdio {
             id,
             input: PipeReader::new(input)?,
-            output: PipeWriter::new(output)?,
+            output: Some(PipeWriter::new(output)?),
             reader: FrameReader::new(first),
             queue: FrameQueue::default(),
             quic: None,
-            is_deaf: false,
             ended: false,
         })
     }
@@ -93,12 +91,31 @@ impl Stdio {
         self.input.poll_readable(cx)
     }
 
+    /// Ends the stream: writes what waits, closes what it writes to, and is ready when the peer has ended the stream too.
+    /// What still comes is dropped. To be polled from the first call on until it is ready.
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.quic = None;
+        if self.poll_written(cx).is_ready() {
+            self.output = None;
+        }
+        loop {
+            match self.try_recv() {
+                Some(Carried::End) => return Poll::Ready(()),
+                Some(Carried::Datagram(..)) => continue,
+                None => {}
+            }
+            if ready!(self.input.poll_readable(cx)).is_err() {
+                return Poll::Ready(());
+            }
+        }
+    }
+
     /// Ready when nothing waits to be written. Once there is room for more it is asked again.
     fn poll_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while !self.is_deaf && !self.queue.is_empty() {
-            match self.output.poll_writable(cx) {
+        while let Some(output) = self.output.as_ref().filter(|_| !self.queue.is_empty()) {
+            match output.poll_writable(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(_)) => self.is_deaf = true,
+                Poll::Ready(Err(_)) => self.output = None,
                 Poll::Ready(Ok(_)) => self.flush(),
             }
         }
@@ -127,22 +144,22 @@ impl Stdio {
 
     /// Sends a datagram, which is lost if there is no room for it.
     pub(crate) fn send(&mut self, kind: FrameKind, datagram: &[u8]) -> bool {
-        let has_room = !self.is_deaf && self.queue.push(kind, datagram);
+        let has_room = self.output.is_some() && self.queue.push(kind, datagram);
         self.flush();
         has_room
     }
 
     /// Writes as much as the stream takes now.
     fn flush(&mut self) {
-        while !self.is_deaf {
+        while let Some(output) = &mut self.output {
             let octets = self.queue.octets();
             if octets.is_empty() {
                 return;
             }
-            match self.output.try_write(octets) {
+            match output.try_write(octets) {
                 Ok(count) => self.queue.wrote(count),
                 Err(error) if is_for_later(&error) => return,
-                Err(_) => self.is_deaf = true,
+                Err(_) => self.output = None,
             }
         }
     }
