@@ -8,11 +8,18 @@ use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::fake_ssh::FakeSsh;
 use crate::flags::LinkFlags;
 use crate::relay::{Config, Relay};
+use crate::run::look_again_later;
 use crate::scratch::Scratch;
+
+/// How long the link stays after its client: the server ends when it has heard the last words. One that goes on, as after a
+/// detachment, is not waited for any longer.
+const SERVER_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs the demo on this terminal; returns the client's exit status.
 ///
@@ -66,6 +73,11 @@ pub(crate) fn run(link: &LinkFlags) -> io::Result<i32> {
              packets are lost.",
             link.rtt_ms
         );
+    }
+    // The client is gone before the link has carried what it said last.
+    let clock = Clock::start();
+    while gate.has_server() && clock.elapsed() < SERVER_WAIT {
+        look_again_later()?;
     }
     Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }

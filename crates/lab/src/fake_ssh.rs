@@ -7,12 +7,12 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::JoinHandle;
 
 use crate::relay::Relay;
@@ -22,6 +22,8 @@ use crate::relay::Relay;
 pub(crate) struct FakeSsh {
     relay: Arc<Relay>,
     open: Arc<AtomicBool>,
+    /// The port of the server that came last; 0: none has come.
+    server: Arc<AtomicU16>,
     socket: std::path::PathBuf,
     thread: Option<JoinHandle<()>>,
 }
@@ -32,22 +34,30 @@ impl FakeSsh {
         let listener = UnixListener::bind(socket)?;
         let relay = Arc::new(relay);
         let open = Arc::new(AtomicBool::new(true));
-        let (tended, is_open) = (Arc::clone(&relay), Arc::clone(&open));
+        let server = Arc::new(AtomicU16::new(0));
+        let (tended, is_open, newest) =
+            (Arc::clone(&relay), Arc::clone(&open), Arc::clone(&server));
         let thread = std::thread::Builder::new().name("gate".into()).spawn(move || {
             for stream in listener.incoming() {
                 if !is_open.load(Ordering::Acquire) {
                     return;
                 }
                 // A visitor that says nothing sensible gets no answer and fails with a message of its own.
-                let _ = stream.and_then(|stream| admit(stream, &tended));
+                let _ = stream.and_then(|stream| admit(stream, &tended, &newest));
             }
         })?;
-        Ok(FakeSsh { relay, open, socket: socket.to_owned(), thread: Some(thread) })
+        Ok(FakeSsh { relay, open, server, socket: socket.to_owned(), thread: Some(thread) })
     }
 
     /// The relay behind it.
     pub(crate) fn relay(&self) -> &Relay {
         &self.relay
+    }
+
+    /// Whether the server that came last still has its port.
+    pub(crate) fn has_server(&self) -> bool {
+        let port = self.server.load(Ordering::Acquire);
+        port != 0 && UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_err()
     }
 }
 
@@ -63,10 +73,11 @@ impl Drop for FakeSsh {
     }
 }
 
-fn admit(mut stream: UnixStream, relay: &Relay) -> io::Result<()> {
+fn admit(mut stream: UnixStream, relay: &Relay, server: &AtomicU16) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).take(LINE_BYTES_MAX).read_line(&mut line)?;
     let port: u16 = line.trim().parse().map_err(io::Error::other)?;
+    server.store(port, Ordering::Release);
     relay.set_target(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     writeln!(stream, "{}", relay.address().port())
 }
