@@ -7,6 +7,7 @@ use std::time::Duration;
 use rove_ssp::Time;
 
 use crate::address::NodeId;
+use crate::link::Bursts;
 use crate::rng::{Chance, Rng};
 
 /// How a stream is.
@@ -20,12 +21,20 @@ pub struct StreamProfile {
     pub rate: Option<u64>,
     /// Spans in which nothing passes: it does some time after.
     pub outages: Vec<Range<Time>>,
+    /// Whether octets leave in bursts: from the first end, and from the second.
+    pub bursts: [Option<Bursts>; 2],
 }
 
 impl StreamProfile {
     /// One that takes this long and has no limits.
     pub fn delay(delay: Duration) -> StreamProfile {
-        StreamProfile { delay, stall: Chance::NEVER, rate: None, outages: Vec::new() }
+        StreamProfile {
+            delay,
+            stall: Chance::NEVER,
+            rate: None,
+            outages: Vec::new(),
+            bursts: [None, None],
+        }
     }
 }
 
@@ -70,8 +79,9 @@ impl ByteStream {
 
     /// A node writes this number of octets. Returns when they arrive at the other.
     pub(crate) fn write(&mut self, now: Time, from: NodeId, octets: usize) -> Time {
-        let StreamProfile { delay, stall, rate, outages } = &self.profile;
-        let direction = &mut self.directions[usize::from(self.ends[0] != from)];
+        let StreamProfile { delay, stall, rate, outages, bursts } = &self.profile;
+        let end = usize::from(self.ends[0] != from);
+        let direction = &mut self.directions[end];
         direction.waiting += octets;
         direction.most = direction.most.max(direction.waiting);
         direction.free = direction.free.max(now);
@@ -79,7 +89,9 @@ impl ByteStream {
             direction.free =
                 direction.free + Duration::from_micros(octets as u64 * 8_000_000 / rate);
         }
-        let mut at = direction.free + *delay;
+        let departs = direction.free;
+        let departs = bursts[end].as_ref().map_or(departs, |bursts| bursts.departure(departs));
+        let mut at = departs + *delay;
         if self.rng.happens(*stall) {
             at = at + RTO * (1 << self.rng.below(DOUBLINGS_MAX));
         }

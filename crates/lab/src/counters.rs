@@ -24,6 +24,8 @@ pub enum Rare {
     QueueDrop,
     /// A datagram waited until a radio found its tower.
     Hold,
+    /// Datagrams left in bursts for a while.
+    Bursts,
     /// The client was killed.
     ClientDeath,
     /// The server was killed.
@@ -96,7 +98,7 @@ pub enum Rare {
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 42] = [
+    pub const ALL: [Rare; 43] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
@@ -105,6 +107,7 @@ impl Rare {
         Rare::OneWayOutage,
         Rare::QueueDrop,
         Rare::Hold,
+        Rare::Bursts,
         Rare::ClientDeath,
         Rare::ServerDeath,
         Rare::ServerMove,

@@ -14,7 +14,7 @@ use crate::compare::differences;
 use crate::ends::End;
 use crate::experiments::sender::{Desk, Sender};
 use crate::host::Kind;
-use crate::link::Profile;
+use crate::link::{Bursts, Profile};
 use crate::local_clock::LocalClock;
 use crate::person::User;
 use crate::rng::{Chance, Rng};
@@ -34,6 +34,8 @@ pub struct Outcome {
     pub killed: u64,
     /// Clients that slept when the program ended.
     pub slept: u64,
+    /// Directions of links on which datagrams leave in bursts.
+    pub in_bursts: u64,
     /// Keys delivered.
     pub keys: u64,
     /// The most clients at a time.
@@ -81,6 +83,9 @@ const ASLEEP: Duration = Duration::from_secs(200);
 
 /// How long a client that wakes may take to hear that the program has ended.
 const AWAKE: Duration = Duration::from_secs(30);
+
+/// How long a client that comes has until datagrams wait for bursts.
+const MEET: Duration = Duration::from_secs(5);
 
 /// How the program ends.
 const EXIT_STATUS: i32 = 41;
@@ -192,11 +197,14 @@ impl Crowd {
         let server_id = self.session.server_id;
         for (from, to) in [(node, server_id), (server_id, node)] {
             let delay = Duration::from_millis(1 + rng.below(200));
-            world.connect(
-                from,
-                to,
-                Profile::delay(delay).loss(Chance::percent(rng.below(35) as u32)),
-            );
+            let path = Profile::delay(delay).loss(Chance::percent(rng.below(35) as u32));
+            // A client that never hears its server gives up before long: at first nothing waits.
+            let bursts = rng.happens(Chance::percent(10)).then(|| Bursts {
+                span: now + MEET..Time::ZERO + BUSY,
+                every: rng.span_within(Duration::from_secs(2), Duration::from_secs(9)),
+            });
+            self.outcome.in_bursts += u64::from(bursts.is_some());
+            world.connect(from, to, Profile { bursts, ..path });
         }
         self.members.push(Member { node, letters: letters(number), fate: Fate::There });
         self.outcome.joined += 1;

@@ -50,10 +50,33 @@ pub struct Profile {
     pub outages: Vec<Range<Time>>,
     /// Spans in which datagrams wait, as at a radio that looks for its tower: all of them go on when the span ends.
     pub holds: Vec<Range<Time>>,
+    /// Whether datagrams leave in bursts, as by a radio that sleeps in between.
+    pub bursts: Option<Bursts>,
     /// The largest UDP payload that fits, in octets; longer ones vanish.
     pub mtu: usize,
     /// Whether the sender of a longer one hears of it.
     pub oversize: Oversize,
+}
+
+/// A span in which datagrams wait, and all leave at once each time that a radio wakes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Bursts {
+    /// At its end they leave as well.
+    pub span: Range<Time>,
+    /// From one burst to the next.
+    pub every: Duration,
+}
+
+impl Bursts {
+    /// When something leaves that is ready now.
+    pub fn departure(&self, now: Time) -> Time {
+        if !self.span.contains(&now) {
+            return now;
+        }
+        let waking = now.since(self.span.start).as_micros() as u64;
+        let waking = waking.next_multiple_of(self.every.as_micros().max(1) as u64);
+        (self.span.start + Duration::from_micros(waking)).min(self.span.end)
+    }
 }
 
 /// Whether the sender of a datagram that is too long hears of it.
@@ -158,7 +181,7 @@ pub struct Counters {
     pub duplicated: u64,
     /// Held back so that others overtake.
     pub reordered: u64,
-    /// Held back until the end of a span in which all wait.
+    /// Held back until the end of a span in which all wait, or until the next burst.
     pub held: u64,
     /// Damaged.
     pub corrupted: u64,
@@ -240,6 +263,7 @@ impl Default for Profile {
             policer: None,
             outages: Vec::new(),
             holds: Vec::new(),
+            bursts: None,
             mtu: usize::MAX,
             oversize: Oversize::Told,
         }
@@ -414,9 +438,11 @@ impl Link {
     fn arrival(&mut self, departs: Time) -> Time {
         let delay = self.profile.delay;
         let hold = self.profile.holds.iter().find(|hold| hold.contains(&departs));
-        let departs = hold.map_or(departs, |hold| hold.end);
-        self.counters.held += u64::from(hold.is_some());
-        let mut at = departs
+        let ready = hold.map_or(departs, |hold| hold.end);
+        let bursts = self.profile.bursts.as_ref();
+        let leaves = bursts.map_or(ready, |bursts| bursts.departure(ready));
+        self.counters.held += u64::from(leaves != departs);
+        let mut at = leaves
             + match self.profile.jitter {
                 Jitter::None => delay,
                 Jitter::Uniform(most) => delay + self.rng.span_below(most),
@@ -507,6 +533,29 @@ mod tests {
         let arrivals: Vec<u64> = out.iter().map(|delivery| delivery.at.as_micros()).collect();
         assert_eq!(arrivals, [40_000, 41_000, 42_000]);
         assert_eq!(numbers(&out), [0, 1, 2]);
+    }
+
+    #[test]
+    fn bursts_are_when_the_radio_wakes() {
+        let at = Time::from_millis;
+        let bursts = Bursts { span: at(1_000)..at(6_500), every: 2_000 * MS };
+        let profile = Profile { bursts: Some(bursts), ..Profile::delay(40 * MS) };
+        let mut link = Link::new(profile, Rng::new(1));
+        for (sent, arrives) in [
+            (999, 1_039),
+            (1_000, 1_040),
+            (1_001, 3_040),
+            (2_999, 3_040),
+            (3_001, 5_040),
+            (5_001, 6_540),
+            (6_500, 6_540),
+            (7_000, 7_040),
+        ] {
+            let mut out = Vec::new();
+            link.pass(at(sent), b"x", &mut out);
+            assert_eq!(out[0].at, at(arrives), "sent at {sent}");
+        }
+        assert_eq!(link.counters().held, 4);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::address::Family;
 use crate::erasures::Cleared;
 use crate::experiments::sender::{Sender, WireKind};
 use crate::host::Kind;
-use crate::link::{Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
+use crate::link::{Bursts, Jitter, Loss, Order, Oversize, Profile, Rate, Traced};
 use crate::local_clock::LocalClock;
 use crate::opportunities::Opportunities;
 use crate::person::Errands;
@@ -101,7 +101,7 @@ impl fmt::Display for Scenario {
 impl Scenario {
     /// The hostile network of this seed: delays up to 2 s, loss up to half of all datagrams, in bursts or not,
     /// duplication, reordering, corruption, slow bottlenecks with deep queues or with rates that change all the
-    /// time, policers, datagrams held back by a radio, outages of one direction or of both, roaming, sleeps at both
+    /// time, policers, datagrams held back by a radio once or in bursts all the time, outages of one direction or of both, roaming, sleeps at both
     /// ends, small MTUs without an error message, and an attacker on the path that replays, overtakes, changes
     /// source addresses and reflects. The server may have several addresses, lose those of one family for a while, and
     /// move. The machines' clocks differ, and one session in sixteen loses a process.
@@ -137,7 +137,9 @@ impl Scenario {
         let mut beside = Rng::new(seed ^ BESIDE);
         let usage = cleared(&mut Rng::new(seed ^ CLEARED), usage, sender.peer);
         let has_stream = searches && beside.happens(Chance::percent(50));
-        let ways = has_stream.then(|| Ways::of(&mut beside, up.delay, &up.outages, BUSY));
+        let bursts = bursts(&mut Rng::new(seed ^ IN_BURSTS));
+        [up.bursts, down.bursts] = bursts.clone();
+        let ways = has_stream.then(|| Ways::of(&mut beside, up.delay, &up.outages, bursts, BUSY));
         Scenario {
             ways,
             absence: Absence::of(&mut Rng::new(seed ^ AWAY)),
@@ -244,6 +246,32 @@ fn cleared(rng: &mut Rng, usage: Usage, peer: Peer) -> Usage {
         return usage;
     }
     Usage { term: Some(rng.pick(&SAVING_TERMS)), cleared: Cleared::Kept, ..usage }
+}
+
+/// In one session of eight what leaves one end, or both, leaves in bursts: all the time, or for a while.
+fn bursts(rng: &mut Rng) -> [Option<Bursts>; 2] {
+    if rng.below(8) != 0 {
+        return [None, None];
+    }
+    let span = match rng.below(2) {
+        0 => CALM..LATEST,
+        _ => {
+            let start = moment(rng);
+            start..start + rng.span_within(20 * SECOND, 90 * SECOND)
+        }
+    };
+    let mut own = || {
+        let every = rng.span_within(2 * SECOND, 9 * SECOND);
+        // The radios of the two ends do not wake together.
+        let start = span.start + rng.span_below(every);
+        Some(Bursts { span: start..span.end, every })
+    };
+    let [up, down] = [own(), own()];
+    match rng.below(3) {
+        0 => [up, None],
+        1 => [None, down],
+        _ => [up, down],
+    }
 }
 
 /// All that two ends may be to each other.
@@ -353,6 +381,9 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How long keys are typed and frames written.
 pub const BUSY: Duration = Duration::from_secs(165);
 
+/// Later than users and programs are busy, even if both machines sleep.
+const LATEST: Time = Time::from_millis(1_000_000);
+
 /// When a network becomes hostile. Before that the ends meet: a client that never hears its server gives up
 /// after 15 s (`mosh-protocol.md` §4.4), which is another test.
 pub(crate) const CALM: Time = Time::from_millis(5_000);
@@ -362,6 +393,9 @@ const BESIDE: u64 = 0x6265_7369_6465;
 
 /// The same for when nobody is there.
 const AWAY: u64 = 0x6177_6179;
+
+/// The same for bursts.
+const IN_BURSTS: u64 = 0x6275_7273_7473;
 
 /// The same for terminals that keep what is cleared.
 const CLEARED: u64 = 0x0063_6c65_6172_6564;

@@ -159,6 +159,8 @@ impl<'a> Trial<'a> {
             }
         }
         self.set_paths([&scenario.up, &scenario.down]);
+        let in_bursts = scenario.up.bursts.is_some() || scenario.down.bursts.is_some();
+        self.counters.count(Rare::Bursts, u64::from(in_bursts));
         let one_way = scenario.up.outages != scenario.down.outages;
         self.counters.count(Rare::OneWayOutage, u64::from(one_way));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rove_ssp::Time;
 
 use crate::byte_stream::StreamProfile;
-use crate::link::Profile;
+use crate::link::{Bursts, Profile};
 use crate::rng::{Chance, Rng};
 
 /// The stream of a session, and how UDP is beside it.
@@ -44,12 +44,13 @@ const SECOND: Duration = Duration::from_secs(1);
 const NEVER: Time = Time::from_millis(10_000_000);
 
 impl Ways {
-    /// The ways of this chance, in a session that is busy for this long. `delay` and `outages` are those of the path,
-    /// which is under the stream as well.
+    /// The ways of this chance, in a session that is busy for this long. `delay`, `outages` and `bursts` are those of the
+    /// path, which is under the stream as well.
     pub(crate) fn of(
         rng: &mut Rng,
         delay: Duration,
         outages: &[Range<Time>],
+        bursts: [Option<Bursts>; 2],
         busy: Duration,
     ) -> Ways {
         let udp = rng.pick(&[
@@ -71,6 +72,7 @@ impl Ways {
                 stall: rng.pick(&[Chance::NEVER, Chance::percent(1), Chance::percent(10)]),
                 rate: rng.pick(&[None, None, Some(128_000), Some(1_000_000)]),
                 outages: outages.to_vec(),
+                bursts,
             },
             udp,
             cuts: (0..cuts).map(|_| cut(rng)).collect(),

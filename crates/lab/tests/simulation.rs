@@ -115,22 +115,24 @@ fn clients_come_leave_and_die() {
         all.killed += outcome.killed;
         all.alone += outcome.alone;
         all.slept += outcome.slept;
+        all.in_bursts += outcome.in_bursts;
         all.keys += outcome.keys;
         all.most = all.most.max(outcome.most);
     }
     say(&format!(
         "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} slept \
-         at the end, {} keys",
+         at the end, {} links were in bursts, {} keys",
         seeds.len(),
         all.joined,
         all.detached,
         all.killed,
         all.alone,
         all.slept,
+        all.in_bursts,
         all.keys
     ));
     if seeds.len() > 1 {
-        for count in [all.joined, all.detached, all.killed, all.alone, all.slept] {
+        for count in [all.joined, all.detached, all.killed, all.alone, all.slept, all.in_bursts] {
             assert!(count >= CROWDS / 4, "too little happens: {all:?}");
         }
         assert!(all.most >= 4 && all.keys >= CROWDS * 50, "{all:?}");

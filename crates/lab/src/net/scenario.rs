@@ -355,6 +355,7 @@ fn profile(
         policer: policer(fields, place)?,
         outages,
         holds,
+        bursts: None,
         mtu: number("mtu", 65_535.0)?.map_or(usize::MAX, |mtu| mtu as usize),
         oversize: Oversize::Told,
     })

@@ -1,14 +1,16 @@
 //! A screen that the program clears at the end of a trial, on a terminal that keeps what is cleared.
 
+use rove_term::SavesErased;
+
 use super::Trial;
 use crate::erasures::Cleared;
 use crate::rng::Chance;
 use crate::scenario::Scenario;
 use crate::world::Fault;
 
-/// The lines that stand on it.
-const LINES: [&str; 3] = ["first of three", "\x1b[1;32msecond\x1b[m of three", "third of three"];
-const TEXTS: [&str; 3] = ["first of three", "second of three", "third of three"];
+/// The lines that stand on it, each with a word in bold.
+const LINES: [[&str; 2]; 3] =
+    [["first", "of three"], ["second", "of three"], ["third", "of three"]];
 
 impl Trial<'_> {
     /// The program leaves three lines on its screen and clears it: then the history of the user's terminal ends with
@@ -18,9 +20,15 @@ impl Trial<'_> {
         if usage.cleared == Cleared::Lost || *resizes != Chance::NEVER {
             return Ok(());
         }
-        for erase in erasures(usage.term) {
+        let written = LINES.map(|[bold, rest]| format!("\x1b[1;32m{bold}\x1b[m {rest}"));
+        let texts = LINES.map(|words| words.join(" "));
+        let erasures = self.erasures();
+        if erasures.is_empty() {
+            return self.fault("the user's terminal keeps nothing that is erased".to_owned());
+        }
+        for erase in erasures {
             // Whatever modes it left behind, and whichever screen it was on.
-            let lines = LINES.join("\r\n");
+            let lines = written.join("\r\n");
             let said = format!("\x1b[?1049l\x1b[4l\x1b[r\x1b[m\x1b[2J\x1b[H{lines}{erase}$ ");
             self.session.server_mut().say(said.as_bytes());
             self.session.world.poke(self.session.server_id)?;
@@ -29,18 +37,20 @@ impl Trial<'_> {
             let first = history.len().saturating_sub(LINES.len());
             let last: Vec<String> =
                 (first..history.len()).filter_map(|line| history.text(line)).collect();
-            if !last.iter().map(|line| line.trim_end()).eq(TEXTS) {
+            if !last.iter().map(|line| line.trim_end()).eq(&texts) {
                 return self.fault(format!("{erase:?} leaves {last:?} in the terminal's history"));
             }
         }
         Ok(())
     }
-}
 
-/// The erasures that this terminal saves.
-fn erasures(term: Option<(&str, &str)>) -> &'static [&'static str] {
-    match term {
-        Some((name, _)) if name.starts_with("tmux") => &["\x1b[2J\x1b[H", "\x1b[H\x1b[J"],
-        _ => &["\x1b[2J\x1b[H"],
+    /// The erasures that the user's terminal saves.
+    fn erasures(&self) -> &'static [&'static str] {
+        const ALL: [&str; 2] = ["\x1b[2J\x1b[H", "\x1b[H\x1b[J"];
+        match self.session.client().client.dialect().saves_erased() {
+            SavesErased::Never => &[],
+            SavesErased::All => &ALL[..1],
+            SavesErased::FromHome => &ALL,
+        }
     }
 }
