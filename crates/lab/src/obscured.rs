@@ -110,6 +110,9 @@ struct Departures {
     reference: Option<Time>,
     /// The earliest and the latest departure within the slot, in µs from the reference.
     spread: (i64, i64),
+    /// The time to the next, as it was at the last but one and at the last: where the grid becomes wider amid a slot, the
+    /// next whole slot is still the next.
+    apart: [Duration; 2],
     last: Option<Last>,
 }
 
@@ -117,9 +120,6 @@ struct Departures {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: Time,
-    /// The time to the next, as it was at the one before and then: where the grid becomes wider amid a slot, the next
-    /// whole slot is still the next.
-    apart: [Duration; 2],
     octets: usize,
     /// Octets of the last rest behind it, or else its own.
     newest: usize,
@@ -135,7 +135,7 @@ enum Departure {
 
 impl Departures {
     fn new(slot: Duration, lateness: Duration) -> Departures {
-        Departures { slot, lateness, reference: None, spread: (0, 0), last: None }
+        Departures { slot, lateness, reference: None, spread: (0, 0), apart: [slot; 2], last: None }
     }
 
     /// The machine was not there when slots were due.
@@ -150,10 +150,11 @@ impl Departures {
         }
         let late = micros(self.lateness);
         let bound = late + late / DRIFT_DIVISOR + ROUNDING_US;
+        let [earlier, before] = self.apart;
+        let least = apart.min(before).min(earlier);
         if let Some(last) = &mut self.last {
             let gap = micros(now.since(last.at));
-            let [before, then] = last.apart;
-            if gap < micros(apart.min(before).min(then)) - bound {
+            if gap < micros(least) - bound {
                 // A rest follows a beginning that is as long as the path takes (512 octets where that is 548), and behind the last of it is at most what
                 // replaces a lost one, which is as long.
                 let is_rest = last.octets >= LONG_BYTES;
@@ -167,10 +168,10 @@ impl Departures {
                 return Ok(Departure::Rest);
             }
         }
-        let [earlier, before] = self.last.map_or([apart; 2], |last| last.apart);
-        self.last = Some(Last { at: now, apart: [before, apart], octets, newest: octets });
+        self.apart = [before, apart];
+        self.last = Some(Last { at: now, octets, newest: octets });
         // Where there are two in a slot, an alarm that is late by half of one hides the grid: there distances are judged alone.
-        if apart.min(before).min(earlier) < self.slot {
+        if least < self.slot {
             return Ok(Departure::Slot);
         }
         let place_us = micros(self.slot);
