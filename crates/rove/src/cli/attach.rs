@@ -14,7 +14,7 @@ use crate::cli::exec;
 use crate::cli::forward::ForwardArgs;
 use crate::cli::install::Asking;
 use crate::cli::login::{here, login};
-use crate::cli::order::Ordered;
+use crate::cli::order::{Given, Ordered};
 use crate::cli::shell::{session, settings, shell};
 use crate::cli::target::Target;
 use crate::cli::words::{RoveArgs, STYLES, ServerArgs, SessionArgs, SshArgs, not_yet, print};
@@ -169,7 +169,8 @@ pub(super) fn login_to(
 /// It is a session as `rove HOST` begins it. One with a name goes on when its window is closed, too.
 #[derive(Debug, Parser)]
 struct NewArgs {
-    /// What to call the session: letters, digits, dots, underscores and hyphens. Without it: a number.
+    /// What to call the session: letters, digits, dots, underscores and hyphens. HOST:NAME
+    /// says the same. Without a name: a number.
     #[arg(short = 's', long = "name", value_name = "NAME", value_parser = parse_name)]
     name: Option<Name>,
 
@@ -185,6 +186,23 @@ fn parse_name(word: &str) -> Result<Name, &'static str> {
     Name::of_user(word)
 }
 
+/// Reads `host:name` as `-s name host`, and `:name` as a session on this machine. An address of IPv6 and a URL stay as they
+/// are.
+fn name_by_host(ordered: &mut Ordered) {
+    let Some(word) = ordered.host.as_ref().and_then(|host| host.to_str()) else { return };
+    if word.contains("://") {
+        return;
+    }
+    let Ok((host, Some(name))) = Target::split(word) else { return };
+    let mut added = vec![Given::long("name", "name", Some(name))];
+    if host.is_none() {
+        added.push(Given::long("local", "local", None));
+    }
+    let host = host.unwrap_or_else(|| "localhost".into());
+    ordered.host = Some(host.into());
+    ordered.options.extend(added);
+}
+
 /// The command as clap knows it.
 pub(super) fn new_command() -> clap::Command {
     NewArgs::command()
@@ -192,7 +210,7 @@ pub(super) fn new_command() -> clap::Command {
         .bin_name("rove new")
         .about("Begin a session that goes on when you leave it")
         .long_about(None)
-        .override_usage("rove new [-s NAME] [-A] [OPTIONS] [--] [USER@]HOST [COMMAND]...")
+        .override_usage("rove new [-s NAME] [-A] [OPTIONS] [--] [USER@]HOST[:NAME] [COMMAND]...")
         .after_help(
             "`rove attach HOST:NAME` goes back to it, `rove ls HOST` lists the sessions there.",
         )
@@ -203,7 +221,8 @@ pub(super) fn new_command() -> clap::Command {
 /// Runs `rove new` with the words after it.
 pub(crate) fn new(words: &[OsString]) -> Result<ExitCode, Failure> {
     let clock = Clock::start();
-    let ordered = Ordered::of(&new_command(), words);
+    let mut ordered = Ordered::of(&new_command(), words);
+    name_by_host(&mut ordered);
     let again = Again::of(&ordered);
     let parsed = new_command().try_get_matches_from(ordered.words("rove new"));
     let words = match parsed.and_then(|matches| NewArgs::from_arg_matches(&matches)) {
@@ -256,14 +275,30 @@ mod tests {
     fn words_of_new() {
         let read = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let ordered = Ordered::of(&new_command(), &words);
+            let mut ordered = Ordered::of(&new_command(), &words);
+            name_by_host(&mut ordered);
             let matches = new_command().try_get_matches_from(ordered.words("rove new"))?;
             NewArgs::from_arg_matches(&matches)
         };
         let words = read("-A -s work h make -j8").unwrap();
         assert!(words.joins && words.name == Name::parse("work"));
         assert_eq!((words.rove.host.as_str(), words.rove.command.len()), ("h", 2));
-        for bad in ["-A h", "-s 12 h", "-s a/b h", "-s work"] {
+        for (line, host, name, is_local) in [
+            ("h:work", "h", Some("work"), false),
+            ("-A me@h:work -p 22", "me@h", Some("work"), false),
+            ("-- h:work top", "h", Some("work"), false),
+            ("[::1]:work", "::1", Some("work"), false),
+            (":work", "localhost", Some("work"), true),
+            ("::1", "::1", None, false),
+            ("fe80::1%eth0", "fe80::1%eth0", None, false),
+            ("ssh://me@h:22", "ssh://me@h:22", None, false),
+            ("h:", "h:", None, false),
+        ] {
+            let words = read(line).unwrap();
+            assert_eq!(words.name, name.and_then(Name::parse), "{line}");
+            assert_eq!((&*words.rove.host, words.rove.server.local), (host, is_local), "{line}");
+        }
+        for bad in ["-A h", "-s 12 h", "-s a/b h", "-s work", "h:12", "h:a/b", "-s work h:work"] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

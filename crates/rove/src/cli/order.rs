@@ -24,6 +24,16 @@ impl Given {
         &self.flag
     }
 
+    /// This option of the table's, by its long name, with a value if it takes one.
+    pub(super) fn long(id: &'static str, long: &str, value: Option<&str>) -> Given {
+        Given {
+            id: Some(Id::from(id)),
+            flag: format!("--{long}").into(),
+            value: value.map(OsString::from),
+            is_joined: false,
+        }
+    }
+
     /// The words, as they were written.
     pub(super) fn words(&self) -> Vec<OsString> {
         self.words_of(self.flag.clone(), self.flag.as_bytes().starts_with(b"--"))

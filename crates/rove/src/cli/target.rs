@@ -13,6 +13,18 @@ pub(super) struct Target {
 impl Target {
     /// Reads a word of the command line.
     pub(super) fn parse(word: &str) -> Result<Target, &'static str> {
+        let (host, session) = Target::split(word)?;
+        let session = match session {
+            None => None,
+            Some(name) => {
+                Some(Name::parse(name).ok_or("a session's name has letters, digits, . _ and -")?)
+            }
+        };
+        Ok(Target { host, session })
+    }
+
+    /// The host, and what stands for the session's name, if anything does: [`parse`](Self::parse) reads that too.
+    pub(super) fn split(word: &str) -> Result<(Option<String>, Option<&str>), &'static str> {
         if word.starts_with('-') {
             return Err("a host cannot begin with a dash");
         }
@@ -32,19 +44,14 @@ impl Target {
                 None => (place, None),
             },
         };
-        let session = match session {
-            None | Some("") => None,
-            Some(name) => {
-                Some(Name::parse(name).ok_or("a session's name has letters, digits, . _ and -")?)
-            }
-        };
+        let session = session.filter(|name| !name.is_empty());
         let host = match (user, host) {
             (None, "") if session.is_some() => None,
             (_, "") => return Err("the host is empty"),
             (None, host) => Some(host.to_owned()),
             (Some(user), host) => Some(format!("{user}@{host}")),
         };
-        Ok(Target { host, session })
+        Ok((host, session))
     }
 }
 

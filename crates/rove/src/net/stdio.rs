@@ -236,6 +236,37 @@ mod tests {
         assert_eq!(take(&mut far).await, None);
     }
 
+    /// What waits is written before the end, and what the other end says meanwhile is not waited for.
+    #[tokio::test]
+    async fn the_last_words_of_a_stream_that_is_ended_arrive() {
+        let (near, relay) = UnixStream::pair().unwrap();
+        let (output, far) = UnixStream::pair().unwrap();
+        let output = std::os::fd::OwnedFd::from(output);
+        let mut near = Stdio::new(StreamId::new(1), near.into(), output, b"").unwrap();
+        let (mut far, mut relay) = (end(2, far), end(3, relay));
+        let count = (0..200).filter(|_| near.send(FrameKind::Session, &[7; 1400])).count();
+        relay.send(FrameKind::Session, b"too late");
+        let mut came = 0;
+        {
+            let ends = poll_fn(|cx| near.poll_end(cx));
+            tokio::pin!(ends);
+            loop {
+                tokio::select! {
+                    () = &mut ends => panic!("the other end has not ended"),
+                    datagram = take(&mut far) => match datagram {
+                        Some(octets) => assert_eq!(octets, [7; 1400]),
+                        None => break,
+                    },
+                }
+                came += 1;
+            }
+            assert_eq!(came, count);
+            drop(relay);
+            ends.await;
+        }
+        assert!(!near.send(FrameKind::Session, b"more"));
+    }
+
     #[tokio::test]
     async fn noise_ends_a_stream() {
         let (near, far) = UnixStream::pair().unwrap();
