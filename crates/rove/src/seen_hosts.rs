@@ -132,8 +132,6 @@ impl Hosts {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn scratch(name: &str) -> (PathBuf, Hosts) {
@@ -145,20 +143,23 @@ mod tests {
 
     #[test]
     fn places() {
+        let at = |name: &str| Some(std::env::temp_dir().join(name));
         for (state, home, file) in [
-            (Some("/s"), Some("/h"), Some("/s/rove/hosts")),
-            (None, Some("/h"), Some("/h/.local/state/rove/hosts")),
-            (Some("relative"), Some("/h"), Some("/h/.local/state/rove/hosts")),
+            (at("s"), at("h"), at("s/rove/hosts")),
+            (None, at("h"), at("h/.local/state/rove/hosts")),
+            (Some("relative".into()), at("h"), at("h/.local/state/rove/hosts")),
             (None, None, None),
-            (Some(""), Some(""), None),
+            (Some("".into()), Some("".into()), None),
         ] {
-            let hosts = Hosts::of_user(state.map(OsString::from), home.map(OsString::from));
-            assert_eq!(hosts.as_ref().map(Hosts::file), file.map(Path::new), "{state:?} {home:?}");
+            let said = format!("{state:?} {home:?}");
+            let [state, home] = [state, home].map(|path| path.map(PathBuf::into_os_string));
+            let hosts = Hosts::of_user(state, home);
+            assert_eq!(hosts.as_ref().map(Hosts::file), file.as_deref(), "{said}");
         }
     }
 
     #[test]
-    fn hosts_are_remembered_once_and_for_their_user_alone() {
+    fn hosts_are_remembered_once() {
         let (directory, hosts) = scratch("hosts");
         assert!(!hosts.knows("build7").unwrap());
         for host in ["build7", "me@build8", "build7", "a\nb"] {
@@ -170,6 +171,16 @@ mod tests {
         {
             assert_eq!(hosts.knows(host).unwrap(), known, "{host}");
         }
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn hosts_are_remembered_for_their_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let (directory, hosts) = scratch("private-hosts");
+        hosts.remember("build7").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(hosts.file()), 0o600);
         assert_eq!(mode(hosts.file().parent().unwrap()), 0o700);

@@ -1,5 +1,6 @@
 //! Starting a session when things go wrong: each time a clear message with the next step, status
 //! 255, the terminal as it was, and no hang. `--ssh` programs play the other end.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod terminal;

@@ -1,5 +1,6 @@
 //! The remote command under the login shells that people have: the server gets the words that were
 //! meant.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
 use std::ffi::OsStr;

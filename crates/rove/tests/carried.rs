@@ -1,4 +1,5 @@
 //! Tests sessions without a terminal with a real server: their start, their channels, their end.
+#![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 

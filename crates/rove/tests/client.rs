@@ -1,4 +1,5 @@
 //! Tests the client on a terminal: how the system shows it, and faults of the terminal.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod terminal;

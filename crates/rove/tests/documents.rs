@@ -1,5 +1,6 @@
 //! The completions and the man page say what the program takes. `ROVE_WRITE_DOCUMENTS=1 cargo test
 //! -p rove-shell --test documents` writes the completions and the manual in the program anew.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Tests the reach of faults: a panic in a client, and servers that crash beside others (threats row 39).
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod terminal;

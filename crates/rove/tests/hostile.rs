@@ -1,6 +1,7 @@
 //! A hostile server before a real client on a terminal: however much work its screens are, the escape key
 //! and signals leave it, and the terminal is given back (threats rows 1, 9 and 10). These tests run live,
 //! with generous limits; `session/tests/work.rs` counts the cost of a screen.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // A check that fails says where.
 
 mod terminal;

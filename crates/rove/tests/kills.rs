@@ -2,6 +2,7 @@
 //!
 //! A seed is a session: `SEED=17 KILLS=1 cargo test -p rove-shell --test kills` runs just that one, as far as real time
 //! lets it be the same.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod gate;

@@ -1,6 +1,7 @@
 //! What a real server does about the login that started it, before systems of the test's own: the login records that it
 //! keeps by the helper of libutempter (threats row 37), and the scope that it has a real user's manager of systemd put
 //! it in (row 36). Both need root, for a `/run` and cgroups that are nobody else's.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod visitor;

@@ -1,5 +1,6 @@
 //! A client whose machine gets another address, or whose path takes only short datagrams, in network
 //! namespaces of the test's own, which need root and `ip`.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod gate;

@@ -1,4 +1,5 @@
 //! Tests where the secrets of a session are (threats row 20): real processes, as root sees them.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod memory;

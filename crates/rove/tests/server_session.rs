@@ -1,4 +1,5 @@
 //! The built server as a client meets it: it is claimed, typed at, and watched.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used)] // A check that fails says where.
 
 mod visitor;

@@ -1,5 +1,6 @@
 //! A session on a user's terminal, which is our own emulator here: its two screens, its history, its
 //! answers.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod gate;

@@ -257,6 +257,7 @@ mod tests {
         assert_eq!(question(None, &Terms::default()), "--attach=");
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_way_back_has_the_options_of_the_way_there() {
         for (line, expected) in [

@@ -399,7 +399,7 @@ fn shown(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::io::Write;
 
     use super::*;
 
@@ -517,32 +517,46 @@ mod tests {
     }
 
     #[test]
-    fn where_it_is_and_who_may_write_it() {
+    fn where_it_is_and_what_it_may_hold() {
+        let top = std::env::temp_dir();
+        let at = |name: &str| Some(top.join(name));
         for (config, home, file) in [
-            (Some("/c"), Some("/h"), Some("/c/rove/config")),
-            (None, Some("/h"), Some("/h/.config/rove/config")),
-            (Some("relative"), Some("/h"), Some("/h/.config/rove/config")),
+            (at("c"), at("h"), at("c/rove/config")),
+            (None, at("h"), at("h/.config/rove/config")),
+            (Some("relative".into()), at("h"), at("h/.config/rove/config")),
             (None, None, None),
         ] {
-            let found = place(config.map(OsString::from), home.map(OsString::from));
-            assert_eq!(found.as_deref(), file.map(Path::new));
+            let found =
+                place(config.map(PathBuf::into_os_string), home.map(PathBuf::into_os_string));
+            assert_eq!(found, file);
         }
-        let path = std::env::temp_dir().join(format!("rove-config-{}", std::process::id()));
+        let path = top.join(format!("rove-config-{}", std::process::id()));
         let _ = fs::remove_file(&path);
         assert_eq!(read_file(&path).unwrap(), None);
-        for (text, mode, is_read) in [
-            (&b"Metered yes"[..], 0o644, true),
-            (b"Metered yes", 0o664, false),
-            (b"Metered yes", 0o602, false),
-            (b"\xff", 0o600, false),
-            (&[b'#'; FILE_BYTES_MAX as usize], 0o600, true),
-            (&[b'#'; FILE_BYTES_MAX as usize + 1], 0o600, false),
+        for (text, is_read) in [
+            (&b"Metered yes"[..], true),
+            (b"\xff", false),
+            (&[b'#'; FILE_BYTES_MAX as usize], true),
+            (&[b'#'; FILE_BYTES_MAX as usize + 1], false),
         ] {
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(read_file(&path).is_ok(), is_read, "{mode:o} {}", text.len());
+            private::create_file(&path).unwrap().write_all(text).unwrap();
+            assert_eq!(read_file(&path).is_ok(), is_read, "{}", text.len());
         }
         fs::remove_file(&path).unwrap();
-        assert!(read_file(&std::env::temp_dir()).is_err());
+        assert!(read_file(&top).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_user_may_write_it() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let path = std::env::temp_dir().join(format!("rove-config-modes-{}", std::process::id()));
+        fs::write(&path, "Metered yes").unwrap();
+        for (mode, is_read) in [(0o600, true), (0o644, true), (0o664, false), (0o602, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_file(&path).is_ok(), is_read, "{mode:o}");
+        }
+        fs::remove_file(&path).unwrap();
     }
 }

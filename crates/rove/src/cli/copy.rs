@@ -398,6 +398,7 @@ mod tests {
         assert!(parse("-l 8 --limit 1M a h:b").is_err());
     }
 
+    #[cfg(unix)]
     #[test]
     fn hosts_and_directions() {
         for (words, expected) in [

@@ -140,6 +140,7 @@ mod tests {
         words.iter().map(OsString::from).collect()
     }
 
+    #[cfg(unix)]
     #[test]
     fn words_of_a_command_line() {
         for (line, expected) in [

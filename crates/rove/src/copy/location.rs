@@ -83,6 +83,7 @@ fn bare(host: &str) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn words() {
         for (word, host, path) in [

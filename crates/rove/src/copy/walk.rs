@@ -375,13 +375,13 @@ fn each_name(directory: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::ffi::OsStrExt;
 
     use super::*;
     use crate::copy::pipe;
     use crate::copy::source::{ROOTS_MAX, Roots};
     use crate::copy::watch::Watch;
     use crate::copy::workers::wait;
+    use crate::os::ffi::OsStrExt;
 
     /// Paths beyond a pattern's limit are a reported failure of the copy.
     #[test]
@@ -391,7 +391,8 @@ mod tests {
         for name in ["a", "b", "c", "d"] {
             fs::write(top.join(name), name).unwrap();
         }
-        let pattern = top.join("*").as_os_str().as_bytes().to_vec();
+        let path = top.to_str().unwrap().replace('\\', "/");
+        let pattern = format!("{path}/*").into_bytes();
         let sources = Sources { paths: vec![pattern], recursive: false, patterns: true };
         for (matches_max, failed) in [(4, 0), (3, 1)] {
             let watch = Watch::default();
@@ -405,7 +406,7 @@ mod tests {
             let told = watch.take_lines().join("\n");
             assert_eq!(told.contains("more than 3 paths"), failed == 1, "{told}");
         }
-        let below = expand(top.join("*/x").as_os_str().as_bytes(), 3);
+        let below = expand(format!("{path}/*/x").as_bytes(), 3);
         assert!(below.missed[0].1.contains("only 3 of the directories"), "{below:?}");
         fs::remove_dir_all(top).unwrap();
     }
@@ -415,27 +416,27 @@ mod tests {
     fn a_directory_that_is_replaced() {
         let top = std::env::temp_dir().join(format!("rove-roots-{}", std::process::id()));
         let path = |name: &str| Arc::from(top.join(name).as_os_str().as_bytes());
-        for number in 0..=ROOTS_MAX {
+        for number in 0..ROOTS_MAX {
             fs::create_dir_all(top.join(number.to_string())).unwrap();
         }
-        let point_to = |release: &str| {
-            let _ = fs::remove_file(top.join("current"));
-            std::os::unix::fs::symlink(release, top.join("current")).unwrap();
-        };
+        for name in ["current", "next"] {
+            fs::create_dir_all(top.join(name)).unwrap();
+        }
         let roots = Roots::default();
         let push_out = || {
             for number in 0..ROOTS_MAX {
                 roots.open(&path(&number.to_string())).unwrap();
             }
         };
-        point_to("0");
         roots.open(&path("current")).unwrap();
         push_out();
         roots.open(&path("current")).unwrap();
         push_out();
-        point_to("1");
+        fs::rename(top.join("current"), top.join("last")).unwrap();
+        fs::rename(top.join("next"), top.join("current")).unwrap();
         let error = roots.open(&path("current")).unwrap_err();
         assert!(error.to_string().contains("it was replaced"), "{error}");
+        drop(roots);
         fs::remove_dir_all(top).unwrap();
     }
 

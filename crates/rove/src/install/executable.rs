@@ -198,6 +198,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn this_program_is_for_this_machine() {
         let own = crate::os::process::own_program().expect("a path");

@@ -39,6 +39,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn a_port_that_nobody_has_open_refuses() {
         for ip in ["127.0.0.1", "::1"] {

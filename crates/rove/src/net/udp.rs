@@ -351,6 +351,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn both_families_reach_a_dual_stack_socket_and_are_answered() {
         let server = Socket::bind("[::]:0".parse().unwrap(), Source::AsReached).unwrap();
@@ -380,6 +381,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn datagrams_go_out_as_ect0_and_come_in_with_their_mark() {
         for host in ["127.0.0.1", "::1"] {

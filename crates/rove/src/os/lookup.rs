@@ -16,6 +16,10 @@ pub(crate) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, 0).into()]);
     }
+    // Some systems take it for this machine.
+    if host.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the host's name is empty"));
+    }
     let host = host.to_owned();
     let (tell, told) = oneshot::channel();
     let work = move || {

@@ -377,6 +377,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(60);
 
     /// A local forwarding connects from the host, and needs no access here.
+    #[cfg(unix)]
     #[tokio::test]
     async fn forwardings_name_what_they_need() {
         let path = std::env::temp_dir().join(format!("rove-named-{}", std::process::id()));
@@ -464,6 +465,7 @@ mod tests {
     }
 
     /// A question that was given up while it waited for its turn is not put to the agent.
+    #[cfg(unix)]
     #[tokio::test]
     async fn only_what_is_still_wanted_is_asked() {
         let path = std::env::temp_dir().join(format!("rove-asked-{}", std::process::id()));

@@ -131,8 +131,10 @@ mod tests {
 
     #[test]
     fn why_the_configuration_is_not_known() {
+        // Systems name it differently.
+        let ended = format!("ssh -G ended with {}", ExitStatus::default());
         for (error, told) in [
-            (SshConfigError::Status(ExitStatus::default()), "ssh -G ended with exit status: 0"),
+            (SshConfigError::Status(ExitStatus::default()), ended.as_str()),
             (SshConfigError::Unreadable(io::Error::other("no")), "ssh -G cannot be read: no"),
             (SshConfigError::TimedOut(CONFIG_WAIT), "ssh -G did not end in 10 s"),
         ] {

@@ -1,5 +1,6 @@
 //! Copies between two ends in one process: what arrives, what is refused, and what is left behind
 //! when something fails.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // Helpers of tests are tests.
 
 mod ends;

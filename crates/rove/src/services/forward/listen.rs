@@ -237,9 +237,6 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use crate::os::local_socket::bind_unix;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -270,6 +267,7 @@ mod tests {
     }
 
     /// The system's timer is keepalive's (proc(5), "tr") at both ends of a connection with nothing on its way.
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_peer_that_vanishes_is_found_out() {
         let listener = Listener::bind(&Listen::Tcp { bind: Bind::Unsaid, port: 0 }).await.unwrap();
@@ -290,8 +288,11 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn unix_sockets_are_private_and_take_nobodys_place() {
+        use std::os::unix::fs::PermissionsExt;
+
         let path = scratch("socket");
         let _ = std::fs::remove_file(&path);
         let listen = Listen::Unix(path.clone());
@@ -315,8 +316,11 @@ mod tests {
     }
 
     /// Where others may write, somebody can put a link in the place of a socket as soon as it is there.
+    #[cfg(unix)]
     #[test]
     fn no_link_is_followed_from_a_sockets_place() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
         let directory = scratch("links");
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir(&directory).unwrap();
@@ -328,14 +332,14 @@ mod tests {
         let modes: Vec<u32> = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                    if std::os::unix::fs::symlink(&target, &lure).is_ok() && place.exists() {
+                    if symlink(&target, &lure).is_ok() && place.exists() {
                         let _ = std::fs::rename(&lure, &place);
                     }
                 }
             });
             let bound = (0..5_000).map(|_| {
                 let _ = std::fs::remove_file(&place);
-                let _ = bind_unix(&place);
+                let _ = local_socket::bind_unix(&place);
                 std::fs::metadata(&target).unwrap().permissions().mode() & 0o777
             });
             let modes = bound.collect();
