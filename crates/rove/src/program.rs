@@ -19,6 +19,7 @@ pub fn main() -> ExitCode {
     match Path::new(&program).file_name().and_then(OsStr::to_str) {
         Some("mosh-client") => cli::mosh_client::main(&words),
         Some("mosh-server") => server::main(Program::Mosh, &words),
+        Some("rove-server") => server::main(Program::Rove, &words),
         Some("rove-ssh") => cli::exec::main(&words).unwrap_or_else(|failure| fail(&failure)),
         Some("mosh") => cli::rove(&words, Manner::Mosh),
         _ => rove(&words),

@@ -1,4 +1,5 @@
 //! The server's start-up as its callers meet it: the built program, its words, its answer, its end.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used)] // A check that fails says where.
 
 mod visitor;
@@ -137,6 +138,30 @@ fn answers_a_public_key_with_a_public_key() {
         [key.to_owned(), conn.to_owned()]
     });
     assert!(answers[0].iter().zip(&answers[1]).all(|(one, other)| one != other), "{answers:?}");
+}
+
+/// As the original's client begins one, `--server=rove-server`.
+#[test]
+fn a_program_called_rove_server_serves() {
+    let directory = std::env::temp_dir().join(format!("rove-called-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let program = directory.join("rove-server");
+    let _ = fs::remove_file(&program);
+    std::os::unix::fs::symlink(rove().get_program(), &program).unwrap();
+    let nonce = "--nonce=00112233445566778899aabbccddeeff";
+    for (words, begins) in [
+        (&["new", "-c", "256", "-s", "-i", "127.0.0.1", "-p", "0"][..], "MOSH CONNECT "),
+        (&[nonce, "-i", "127.0.0.1", "-p", "0"], "ROVE "),
+    ] {
+        let output = Command::new(&program)
+            .args(words)
+            .env("ROVE_SERVER_UNCLAIMED_TMOUT", "1")
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && stdout.starts_with(begins), "{output:?}");
+    }
+    fs::remove_dir_all(directory).unwrap();
 }
 
 #[test]

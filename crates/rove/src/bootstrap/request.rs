@@ -30,17 +30,20 @@ pub enum Server {
 }
 
 impl Server {
-    /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove`, or `server`
-    /// after another word (`/opt/rove server`), or if `rove server` in it is followed by options;
-    /// anything else takes mosh-server's words.
+    /// Reads `--server=COMMAND`: it names rove if its last word is a program `rove` or `rove-server`, or
+    /// `server` after another word (`/opt/rove server`), or if `rove server` or `rove-server` in it is followed
+    /// by options; anything else takes mosh-server's words.
     pub fn named(command: &str) -> Server {
-        let is_rove = |word: &str| word.rsplit('/').next() == Some("rove");
+        let is = |word: &str, name: &str| word.rsplit('/').next() == Some(name);
         let words: Vec<&str> = command.split_ascii_whitespace().collect();
-        let with_options = words
-            .windows(3)
-            .any(|three| is_rove(three[0]) && three[1] == "server" && three[2].starts_with('-'));
+        let with_options = (1..words.len()).any(|at| {
+            let is_server = is(words[at - 1], "rove-server")
+                || at > 1 && is(words[at - 2], "rove") && words[at - 1] == "server";
+            is_server && words[at].starts_with('-')
+        });
         match words[..] {
-            [.., last] if is_rove(last) => Server::Rove(format!("{command} server").into()),
+            [.., last] if is(last, "rove") => Server::Rove(format!("{command} server").into()),
+            [.., last] if is(last, "rove-server") => Server::Rove(command.into()),
             [_, .., "server"] => Server::Rove(command.into()),
             _ if with_options => Server::Rove(command.into()),
             _ => Server::Stock(command.into()),
@@ -451,6 +454,7 @@ mod tests {
     }
 
     /// tests/bootstrap_shells.rs has other shells read the same encoding.
+    #[cfg(unix)]
     #[test]
     fn lines_that_keep_the_words_of_a_program() {
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
@@ -482,6 +486,10 @@ mod tests {
             ("/opt/other server", Some("/opt/other server")),
             ("rove server --allow-checksum", Some("rove server --allow-checksum")),
             ("A=1 /opt/rove server -v -i ::1", Some("A=1 /opt/rove server -v -i ::1")),
+            ("rove-server", Some("rove-server")),
+            ("A=1 /opt/rove-server", Some("A=1 /opt/rove-server")),
+            ("/opt/rove-server -v", Some("/opt/rove-server -v")),
+            ("rove-server new", None),
             ("rove server new", None),
             ("rove server new -v", None),
             ("/opt/other server -v", None),
