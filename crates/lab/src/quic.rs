@@ -124,6 +124,7 @@ impl Control {
     pub fn name(self) -> &'static str {
         match self {
             Control::Pace => "rove",
+            Control::Stream => "rove over a stream",
             Control::Cubic => "cubic",
             Control::Bbr => "bbr",
         }
@@ -132,6 +133,7 @@ impl Control {
     fn factory(self, pace: BulkControllerConfig) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
             Control::Pace => Arc::new(pace),
+            Control::Stream => Arc::new(pace.over_stream()),
             Control::Cubic => Arc::new(CubicConfig::default()),
             Control::Bbr => Arc::new(BbrConfig::default()),
         }

@@ -13,6 +13,7 @@ use rove_lab::testing::experiments::pace::{Long, beside, cases};
 use rove_lab::testing::experiments::quantile;
 use rove_lab::testing::quic::{Control, Course, Flow, Hosts, Plan};
 use rove_lab::testing::rng::Chance;
+use rove_ssp::Time;
 
 const SEC: Duration = Duration::from_secs(1);
 
@@ -102,6 +103,50 @@ fn goes_on_after_a_blackout_where_it_was() {
     assert!(first(&known) >= 110.0, "{:.1} Mbit/s in the first second", first(&known));
     assert!(first(&known) >= 1.3 * first(&unknown), "{:.1} where unknown", first(&unknown));
     assert!(known.goodput_mbit(1, back + SEC, back + 2 * SEC) >= 175.0);
+}
+
+/// A stream over 100 ms whose own window begins with ten packets and doubles each round trip, up to this rate. It keeps
+/// what comes faster, and loses nothing.
+fn stream(control: Control, mbit: u64) -> Plan {
+    let round_trip = Duration::from_millis(100);
+    let mut plan = Plan::bottleneck(1_200_000, round_trip, 64 << 20);
+    let rates = std::iter::successors(Some(2_400_000), |rate| Some(rate * 2));
+    let grows = rates.take_while(|rate| *rate < mbit * 1_000_000);
+    for (trip, rate) in (1..).zip(grows.chain([mbit * 1_000_000])) {
+        let profile = plan.up.clone().rate(rate, 64 << 20);
+        plan.changes.push((Time::ZERO + round_trip * trip, profile));
+    }
+    Plan { flows: vec![Flow::of(control)], ..plan }
+}
+
+/// The slow start of a stream is no queue of a full path.
+#[test]
+fn fills_a_stream_as_it_grows() {
+    for (mbit, least) in [(150, 45.0), (20, 10.0)] {
+        let plan = Plan { span: 4 * SEC, ..stream(Control::Stream, mbit) };
+        let (course, datagrams) =
+            (plan.run(), Plan { flows: vec![Flow::of(Control::Pace)], ..plan }.run());
+        let first = |course: &Course| course.goodput_mbit(0, Duration::ZERO, 2 * SEC);
+        assert!(first(&course) >= least, "{:.1} of {mbit} Mbit/s", first(&course));
+        assert!(first(&course) >= first(&datagrams), "{:.1} by datagrams", first(&datagrams));
+        let (then, pings) =
+            (course.goodput_mbit(0, 2 * SEC, 4 * SEC), course.pings_ms(2 * SEC, 4 * SEC));
+        assert!(then >= 0.9 * mbit as f64, "{then:.1} of {mbit} Mbit/s");
+        let longest = quantile(&pings, 1.0);
+        assert!(longest <= 260.0, "no more waits than is on its way: {longest:.1} ms");
+    }
+}
+
+/// A key does not wait behind a stream's own queue, and the stream goes on.
+#[test]
+fn a_stream_yields_to_keys() {
+    let typing = Some((Time::ZERO + 2 * SEC, Time::ZERO + 8 * SEC));
+    let plan = Plan { span: 10 * SEC, typing, ..stream(Control::Stream, 20) };
+    let course = plan.run();
+    let ping = quantile(&course.pings_ms(4 * SEC, 10 * SEC), 0.5);
+    assert!(ping <= 125.0, "{ping:.1} ms");
+    let goodput = course.goodput_mbit(0, 4 * SEC, 10 * SEC);
+    assert!(goodput >= 15.0, "{goodput:.1} Mbit/s");
 }
 
 #[test]

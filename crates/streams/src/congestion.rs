@@ -8,6 +8,9 @@
 //! together, by CUBIC's rules, until it empties. The controller yields while the shell is used
 //! ([`Activity`]).
 //!
+//! A stream has congestion control of its own, and shows it as a queue that grows and goes. There the window follows
+//! the stream, with one more round trip's octets waiting, so that it never runs dry (`follow.rs`).
+//!
 //! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate. So
 //! the controller decides only the window; while the window has room, quinn gets half as much
 //! again.
@@ -16,6 +19,7 @@ mod activity;
 mod compete;
 mod controller;
 mod delivery;
+mod follow;
 mod jitter;
 mod limits;
 mod persistent;
@@ -29,7 +33,7 @@ use std::time::Instant;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 pub use activity::Activity;
-use controller::BulkController;
+use controller::{BulkController, Carrier};
 use resume::PathCache;
 
 /// Makes a controller for each connection: a value for
@@ -41,12 +45,18 @@ use resume::PathCache;
 pub struct BulkControllerConfig {
     activity: Activity,
     memory: PathCache,
+    carrier: Carrier,
 }
 
 impl BulkControllerConfig {
     /// Controllers that yield while there is activity.
     pub fn new(activity: Activity) -> BulkControllerConfig {
-        BulkControllerConfig { activity, memory: PathCache::default() }
+        BulkControllerConfig { activity, memory: PathCache::default(), carrier: Carrier::Datagrams }
+    }
+
+    /// The same session's controllers for connections inside a stream, which loses nothing and has congestion control.
+    pub fn over_stream(&self) -> BulkControllerConfig {
+        BulkControllerConfig { carrier: Carrier::Stream, ..self.clone() }
     }
 }
 
@@ -55,6 +65,7 @@ impl ControllerFactory for BulkControllerConfig {
         Box::new(BulkController::new(
             self.activity.clone(),
             self.memory.clone(),
+            self.carrier,
             now,
             current_mtu.into(),
         ))

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use quinn::{Connection, RecvStream, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 
+use crate::carried::is_stream;
 use crate::congestion::BulkControllerConfig;
 use crate::frame::{Frame, Head};
 use crate::keys::PROOF;
@@ -67,6 +68,10 @@ pub(crate) fn transport(
         Role::Client => (STREAMS_MAX, CONNECTION_WINDOW),
         Role::Server => (UNPROVEN_STREAMS_MAX, UNPROVEN_BYTES_MAX),
     };
+    let pace = match is_stream(peer) {
+        true => pace.over_stream(),
+        false => pace.clone(),
+    };
     let mut acks = quinn::AckFrequencyConfig::default();
     // RFC 9000 §13.2.2 has an acknowledgment for each second packet. Fewer cost less
     // work at both ends.
@@ -87,7 +92,7 @@ pub(crate) fn transport(
         // This makes it 0.3 s.
         .initial_rtt(Duration::from_millis(100))
         .mtu_discovery_config(Some(sizes(peer, network)))
-        .congestion_controller_factory(Arc::new(pace.clone()))
+        .congestion_controller_factory(Arc::new(pace))
         .ack_frequency_config(Some(acks))
         .datagram_receive_buffer_size(None);
     config

@@ -22,6 +22,8 @@ pub struct Flow {
 pub enum Control {
     /// Ours.
     Pace,
+    /// Ours, for a connection inside a stream.
+    Stream,
     /// quinn's CUBIC.
     Cubic,
     /// quinn's BBR.

@@ -18,6 +18,7 @@ use super::resume::{PathCache, SavedPath};
 pub(super) struct BulkController {
     pub(super) activity: Activity,
     pub(super) memory: PathCache,
+    pub(super) carrier: Carrier,
     /// The saved path, until the first round trip shows whether it is the same.
     pub(super) known: Option<SavedPath>,
     /// The count of [`Activity`] last seen, and when it last changed.
@@ -57,10 +58,31 @@ pub(super) struct BulkController {
     pub(super) window: u64,
 }
 
+/// What carries a connection's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Carrier {
+    #[default]
+    Datagrams,
+    /// It loses nothing, keeps the order, and has congestion control of its own.
+    Stream,
+}
+
+impl Carrier {
+    fn first_mode(self) -> Mode {
+        match self {
+            Carrier::Datagrams => Mode::Startup { best: 0.0, flat: 0, late: None },
+            Carrier::Stream => Mode::Follow { best: 0.0, flat: 0 },
+        }
+    }
+}
+
 #[derive(Clone)]
 pub(super) enum Mode {
     /// The window grows 2.5-fold each round, until the rate does not follow or a queue grows.
     Startup { best: f64, flat: u32, late: Option<Late> },
+    /// The window keeps ahead of a stream, whose own congestion control finds the rate. Rounds in which the rate was
+    /// not better than the best, clearly.
+    Follow { best: f64, flat: u32 },
     /// The window follows rate and round trip.
     Cruise,
     /// Fills the queue with another flow. The longest round trip, and the last round's mean.
@@ -96,6 +118,7 @@ impl BulkController {
     pub(super) fn new(
         activity: Activity,
         memory: PathCache,
+        carrier: Carrier,
         now: Instant,
         mtu: u64,
     ) -> BulkController {
@@ -105,10 +128,11 @@ impl BulkController {
 
             known: memory.recall(now),
             memory,
+            carrier,
             stirred: None,
             mtu,
             delivery: DeliveryRate::new(now),
-            mode: Mode::Startup { best: 0.0, flat: 0, late: None },
+            mode: carrier.first_mode(),
             rates: VecDeque::new(),
             rtt_min: None,
             rtt: Duration::ZERO,
@@ -187,11 +211,13 @@ impl BulkController {
                     }
                 }
             }
+            Mode::Follow { .. } => self.end_follow_round(now, round),
             Mode::Cruise => self.end_cruise_round(now, round),
             Mode::Compete { .. } => self.end_compete_round(now, round),
         }
         // In startup the rate is still that of the window, and not of the path.
-        if !round.is_limited && !matches!(self.mode, Mode::Startup { .. }) {
+        let is_starting = matches!(self.mode, Mode::Startup { .. });
+        if !round.is_limited && !is_starting {
             self.memory.note(SavedPath { rate: self.rate(), least: self.least(), at: now });
         }
     }
@@ -257,11 +283,11 @@ impl BulkController {
         // Beside somebody else no moment is without a queue. His is another length each time, and the path's delay is
         // not; but who heeds no loss may keep one as it is.
         let may_be_longer = match self.mode {
-            Mode::Startup { .. } | Mode::Cruise => true,
+            Mode::Startup { .. } | Mode::Follow { .. } | Mode::Cruise => true,
             Mode::Compete { .. } => !self.persistent.is_sure && is_same(before, found.rtt_min),
         };
         match self.mode {
-            Mode::Startup { .. } => {}
+            Mode::Startup { .. } | Mode::Follow { .. } => {}
             Mode::Cruise => self.losses.learn(&found),
             Mode::Compete { .. } => self.persistent.heed(&found),
         }
@@ -331,7 +357,7 @@ impl BulkController {
     /// The path is gone, or was: saved knowledge holds only if the first round trip confirms it.
     pub(super) fn restart(&mut self, now: Instant) {
         self.known = self.memory.recall(now);
-        self.mode = Mode::Startup { best: 0.0, flat: 0, late: None };
+        self.mode = self.carrier.first_mode();
         self.rates.clear();
         self.probe_rtt = None;
         self.losses = BaselineLoss::default();
@@ -370,6 +396,7 @@ impl BulkController {
         let model = self.model();
         let window = match &self.mode {
             Mode::Startup { .. } => self.window as f64,
+            Mode::Follow { .. } => self.following_window(),
             Mode::Cruise => model,
             Mode::Compete { cubic, present, .. } => self.competing_window(cubic, *present, model),
         };
@@ -456,8 +483,8 @@ fn startup_queue(least: Duration) -> Duration {
 /// Rounds whose best rate counts: enough to bridge one that was disturbed.
 const RATE_ROUNDS: usize = 5;
 /// Startup ends after this many rounds in which the rate grew by less (as BBR's does).
-const STARTUP_FLAT: u32 = 2;
-const STARTUP_GROWTH: f64 = 1.25;
+pub(super) const STARTUP_FLAT: u32 = 2;
+pub(super) const STARTUP_GROWTH: f64 = 1.25;
 /// How many more octets may be in flight for each acknowledged one. The window grows 2.5-fold each round,
 /// the least at which the rate doubles at any phase of the round. A full path shows a round later: at
 /// threefold growth a queue of 1 BDP has overflowed by then.

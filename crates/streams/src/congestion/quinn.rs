@@ -34,7 +34,7 @@ impl Controller for BulkController {
                 self.window += bytes * STARTUP_NUM / STARTUP_DEN;
             }
             Mode::Compete { cubic, .. } => cubic.on_ack(now, sent, bytes, app_limited, rtt),
-            Mode::Startup { .. } | Mode::Cruise => {}
+            Mode::Startup { .. } | Mode::Follow { .. } | Mode::Cruise => {}
         }
     }
 

@@ -14,8 +14,13 @@ fn busy_hosts_that_are_near_do_not_shrink_the_window_to_nothing() {
         (Duration::from_millis(5), LIMITS.packets_min * 1200),
     ] {
         let activity = Activity::default();
-        let mut controller =
-            BulkController::new(activity.clone(), PathCache::default(), began, 1200);
+        let mut controller = BulkController::new(
+            activity.clone(),
+            PathCache::default(),
+            Carrier::Datagrams,
+            began,
+            1200,
+        );
         controller.advance(began, least, None);
         controller.cruise();
         // So little arrived in each round that the model asks for next to nothing.
