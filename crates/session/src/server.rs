@@ -427,10 +427,8 @@ impl Server {
             return others.next().is_none();
         }
         match exit.cause {
-            // It was waited for as long as the server is to wait.
-            Cause::Silence if self.host.exit_status().is_some() => {
-                !others.any(|(_, other)| other.viewer.was_heard(now, PRESENT_FOR))
-            }
+            // It was waited for as long as the server is to wait. Others have not been silent for so long.
+            Cause::Silence if self.host.exit_status().is_some() => others.next().is_none(),
             // All are told how the program ended. If nobody could be told, somebody may come back for it.
             _ if self.host.exit_status().is_some() => self.is_told && others.next().is_none(),
             _ if viewer.is_leaving() => false,

@@ -491,6 +491,25 @@ fn the_end_of_a_program_waits_for_a_silent_client_no_longer_than_was_said() {
     }
 }
 
+/// One client's silence is no other's: who went to sleep a moment before the end is told.
+#[test]
+fn a_silent_client_does_not_take_the_status_from_another() {
+    let mut room = Room::bounded(Some("build"), Some(Duration::from_secs(300)));
+    room.join(2, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(2_000));
+    room.seat(1).is_cut = true;
+    room.run(Duration::from_secs(200));
+    room.seat(2).is_cut = true;
+    room.run(Duration::from_secs(60));
+    room.server.child_exited(room.now, 3);
+    room.run(Duration::from_secs(100));
+    assert_eq!(room.exit, None);
+    room.seat(2).is_cut = false;
+    room.run(Duration::from_secs(20));
+    assert_eq!(room.seat(2).exit.and_then(|exit| exit.status), Some(3));
+    assert!(room.exit.is_some());
+}
+
 #[test]
 fn the_status_of_a_program_that_ended_alone_is_there_for_the_next_client() {
     let mut room = Room::new(Some("build"));

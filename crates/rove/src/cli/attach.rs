@@ -186,16 +186,20 @@ fn parse_name(word: &str) -> Result<Name, &'static str> {
     Name::of_user(word)
 }
 
-/// Reads `host:name` as `-s name host`, and `:name` as a session on this machine. An address of IPv6 and a URL stay as they
-/// are.
+/// Reads `host:name` as `-s name host`, and `:name` as a session on this machine, though not with a command: what should have
+/// named the host may be empty. An address of IPv6 and a URL stay as they are.
 fn name_by_host(ordered: &mut Ordered) {
     let Some(word) = ordered.host.as_ref().and_then(|host| host.to_str()) else { return };
     if word.contains("://") {
         return;
     }
     let Ok((host, Some(name))) = Target::split(word) else { return };
+    let is_local = ordered.options.iter().any(|given| given.id == Some("local".into()));
+    if host.is_none() && !is_local && !ordered.command.is_empty() {
+        return;
+    }
     let mut added = vec![Given::long("name", "name", Some(name))];
-    if host.is_none() {
+    if host.is_none() && !is_local {
         added.push(Given::long("local", "local", None));
     }
     let host = host.unwrap_or_else(|| "localhost".into());
@@ -290,6 +294,8 @@ mod tests {
             ("-- h:work top", "h", Some("work"), false),
             ("[::1]:work", "::1", Some("work"), false),
             (":work", "localhost", Some("work"), true),
+            ("--local :work top", "localhost", Some("work"), true),
+            (":work top", ":work", None, false),
             ("::1", "::1", None, false),
             ("fe80::1%eth0", "fe80::1%eth0", None, false),
             ("ssh://me@h:22", "ssh://me@h:22", None, false),

@@ -48,6 +48,7 @@ impl Target {
         let host = match (user, host) {
             (None, "") if session.is_some() => None,
             (_, "") => return Err("the host is empty"),
+            (None, host) if host.starts_with('-') => return Err("a host cannot begin with a dash"),
             (None, host) => Some(host.to_owned()),
             (Some(user), host) => Some(format!("{user}@{host}")),
         };
@@ -76,7 +77,7 @@ mod tests {
             let expected = Target { host: host.map(str::to_owned), session };
             assert_eq!(Target::parse(word), Ok(expected), "{word}");
         }
-        for bad in ["", ":", "-x", "me@:work", "h:a/b", "[::1]work", "h:a b"] {
+        for bad in ["", ":", "-x", "me@:work", "h:a/b", "[::1]work", "h:a b", "[-x]:work"] {
             assert!(Target::parse(bad).is_err(), "{bad}");
         }
     }

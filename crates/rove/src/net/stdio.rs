@@ -13,6 +13,9 @@ use crate::os::pipe::{self, PipeReader, PipeWriter};
 /// QUIC's datagrams written in one turn. More wait for the next, which comes at once.
 const QUIC_A_TURN: usize = 64;
 
+/// Frames dropped in one turn at the end: a peer that sends without end keeps nobody from clock and signals.
+const DROPPED_A_TURN: usize = 64;
+
 /// One end of a stream.
 pub(crate) struct Stdio {
     id: StreamId,
@@ -98,16 +101,21 @@ impl Stdio {
         if self.poll_written(cx).is_ready() {
             self.output = None;
         }
-        loop {
+        for _ in 0..DROPPED_A_TURN {
             match self.try_recv() {
-                Some(Carried::End) => return Poll::Ready(()),
                 Some(Carried::Datagram(..)) => continue,
+                Some(Carried::End) => self.ended = true,
                 None => {}
             }
+            if self.ended {
+                return if self.output.is_none() { Poll::Ready(()) } else { Poll::Pending };
+            }
             if ready!(self.input.poll_readable(cx)).is_err() {
-                return Poll::Ready(());
+                self.ended = true;
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Ready when nothing waits to be written. Once there is room for more it is asked again.
@@ -179,6 +187,7 @@ fn is_for_later(error: &io::Error) -> bool {
 mod tests {
     use std::future::poll_fn;
     use std::io::Write;
+    use std::time::Duration;
 
     use super::*;
 
@@ -246,11 +255,12 @@ mod tests {
     /// What waits is written before the end, and what the other end says meanwhile is not waited for.
     #[tokio::test]
     async fn the_last_words_of_a_stream_that_is_ended_arrive() {
-        let (near, relay) = UnixStream::pair().unwrap();
-        let (output, far) = UnixStream::pair().unwrap();
-        let output = std::os::fd::OwnedFd::from(output);
-        let mut near = Stdio::new(StreamId::new(1), near.into(), output, b"").unwrap();
-        let (mut far, mut relay) = (end(2, far), end(3, relay));
+        let (near, (input, output)) = pair();
+        let mut near = end(1, near);
+        // The other end ends each way by itself.
+        let ((unread, to_nobody), (from_nobody, unwritten)) =
+            (io::pipe().unwrap(), io::pipe().unwrap());
+        let (mut far, mut relay) = (end(2, (input, to_nobody)), end(3, (from_nobody, output)));
         let count = (0..200).filter(|_| near.send(FrameKind::Session, &[7; 1400])).count();
         relay.send(FrameKind::Session, b"too late");
         let mut came = 0;
@@ -272,6 +282,38 @@ mod tests {
             ends.await;
         }
         assert!(!near.send(FrameKind::Session, b"more"));
+        drop((unread, unwritten));
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_sends_without_end_holds_up_no_end() {
+        let (near, (input, mut output)) = pair();
+        let mut near = end(1, near);
+        let floods = std::thread::spawn(move || while output.write_all(&[0; 4096]).is_ok() {});
+        let ends = poll_fn(|cx| near.poll_end(cx));
+        assert!(tokio::time::timeout(Duration::from_millis(50), ends).await.is_err());
+        drop((near, input));
+        floods.join().unwrap();
+    }
+
+    /// A peer that says no more still hears what waits.
+    #[tokio::test]
+    async fn what_waits_is_written_though_the_peer_has_ended() {
+        let (near, (input, output)) = pair();
+        let mut near = end(1, near);
+        let count = (0..200).filter(|_| near.send(FrameKind::Session, &[7; 1400])).count();
+        drop(output);
+        let ((unread, to_nobody), mut came) = (io::pipe().unwrap(), 0);
+        let mut far = end(2, (input, to_nobody));
+        let ends = poll_fn(|cx| near.poll_end(cx));
+        let takes = async {
+            while take(&mut far).await.is_some() {
+                came += 1;
+            }
+        };
+        tokio::join!(ends, takes);
+        assert_eq!(came, count);
+        drop(unread);
     }
 
     #[tokio::test]

@@ -90,9 +90,11 @@ impl Shell {
             }
             _ => None,
         };
-        // While the program runs, the session bounds that itself.
-        let is_reported = matches!(self.program, Running::Reported { .. });
-        let network = self.limits.network.filter(|_| is_reported).map(|span| lonely + span);
+        // While the program runs, the session bounds the silence of its first client itself.
+        let network = match self.program {
+            Running::Reported { ended } => self.limits.network.map(|span| lonely.max(ended) + span),
+            _ => None,
+        };
         [orphan, network, own].into_iter().flatten().min()
     }
 
