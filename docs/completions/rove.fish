@@ -324,7 +324,7 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -s 6 -d 'Use IPv6 only
 complete -c rove -n "__fish_rove_using_subcommand attach" -s t -d 'Taken for the sake of habit: a session always has a terminal'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s V -l version -d 'Print version'
-complete -c rove -n "__fish_rove_using_subcommand new" -s s -l name -d 'What to call the session: letters, digits, dots, underscores and hyphens. Without it: a number' -r
+complete -c rove -n "__fish_rove_using_subcommand new" -s s -l name -d 'What to call the session: letters, digits, dots, underscores and hyphens. HOST:NAME says the same. Without a name: a number' -r
 complete -c rove -n "__fish_rove_using_subcommand new" -l predict -d 'When to show what you type before the host has answered. The environment\'s MOSH_PREDICTION_DISPLAY counts too' -r -f -a "adaptive\t'On slow links'
 always\t'On all links'
 never\t'Not at all'

@@ -24,7 +24,7 @@ pub enum Rare {
     QueueDrop,
     /// A datagram waited until a radio found its tower.
     Hold,
-    /// Datagrams left in bursts for a while.
+    /// A datagram waited for the next burst.
     Bursts,
     /// The client was killed.
     ClientDeath,

@@ -203,7 +203,7 @@ impl Crowd {
                 span: now + MEET..Time::ZERO + BUSY,
                 every: rng.span_within(Duration::from_secs(2), Duration::from_secs(9)),
             });
-            self.outcome.in_bursts += u64::from(bursts.is_some());
+            self.outcome.in_bursts += u64::from(bursts.is_some() && now + MEET < Time::ZERO + BUSY);
             world.connect(from, to, Profile { bursts, ..path });
         }
         self.members.push(Member { node, letters: letters(number), fate: Fate::There });

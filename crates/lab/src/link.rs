@@ -181,8 +181,10 @@ pub struct Counters {
     pub duplicated: u64,
     /// Held back so that others overtake.
     pub reordered: u64,
-    /// Held back until the end of a span in which all wait, or until the next burst.
+    /// Held back until the end of a span in which all wait.
     pub held: u64,
+    /// Held back until the next burst.
+    pub burst: u64,
     /// Damaged.
     pub corrupted: u64,
     /// How long those waited that left the queue for the bottleneck, together.
@@ -203,6 +205,7 @@ impl Counters {
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;
         self.held += other.held;
+        self.burst += other.burst;
         self.corrupted += other.corrupted;
         self.queued += other.queued;
     }
@@ -221,6 +224,7 @@ impl Counters {
             duplicated: self.duplicated - before.duplicated,
             reordered: self.reordered - before.reordered,
             held: self.held - before.held,
+            burst: self.burst - before.burst,
             corrupted: self.corrupted - before.corrupted,
             queued: self.queued - before.queued,
         }
@@ -441,7 +445,8 @@ impl Link {
         let ready = hold.map_or(departs, |hold| hold.end);
         let bursts = self.profile.bursts.as_ref();
         let leaves = bursts.map_or(ready, |bursts| bursts.departure(ready));
-        self.counters.held += u64::from(leaves != departs);
+        self.counters.held += u64::from(hold.is_some());
+        self.counters.burst += u64::from(leaves != ready);
         let mut at = leaves
             + match self.profile.jitter {
                 Jitter::None => delay,
@@ -555,7 +560,7 @@ mod tests {
             link.pass(at(sent), b"x", &mut out);
             assert_eq!(out[0].at, at(arrives), "sent at {sent}");
         }
-        assert_eq!(link.counters().held, 4);
+        assert_eq!((link.counters().held, link.counters().burst), (0, 4));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rove_session::Peer;
 use rove_session::client::{Obscure, TtyScreen};
 use rove_session::predict::{Display, Editing, Settings};
 use rove_ssp::{SlotTiming, Time, Timing};
-use rove_term::Size;
+use rove_term::{SavesErased, Size};
 
 use crate::absence::Absence;
 use crate::address::Family;
@@ -101,7 +101,7 @@ impl fmt::Display for Scenario {
 impl Scenario {
     /// The hostile network of this seed: delays up to 2 s, loss up to half of all datagrams, in bursts or not,
     /// duplication, reordering, corruption, slow bottlenecks with deep queues or with rates that change all the
-    /// time, policers, datagrams held back by a radio once or in bursts all the time, outages of one direction or of both, roaming, sleeps at both
+    /// time, policers, datagrams held back by a radio once, or in bursts, outages of one direction or of both, roaming, sleeps at both
     /// ends, small MTUs without an error message, and an attacker on the path that replays, overtakes, changes
     /// source addresses and reflects. The server may have several addresses, lose those of one family for a while, and
     /// move. The machines' clocks differ, and one session in sixteen loses a process.
@@ -245,7 +245,7 @@ fn cleared(rng: &mut Rng, usage: Usage, peer: Peer) -> Usage {
     if peer != Peer::Rove || rng.below(2) == 0 {
         return usage;
     }
-    Usage { term: Some(rng.pick(&SAVING_TERMS)), cleared: Cleared::Kept, ..usage }
+    Usage { term: Some(rng.pick(&SAVING_TERMS).0), cleared: Cleared::Kept, ..usage }
 }
 
 /// In one session of eight what leaves one end, or both, leaves in bursts: all the time, or for a while.
@@ -422,5 +422,8 @@ const TERMS: [(&str, &str); 15] = [
     ("something-new", ""),
 ];
 
-/// Those whose history has what ED 2 erases, and ED 0 from the first cell on as well.
-const SAVING_TERMS: [(&str, &str); 2] = [("alacritty", "truecolor"), ("tmux-256color", "")];
+/// Those whose history has what is erased, and of which erasures.
+pub(crate) const SAVING_TERMS: [((&str, &str), SavesErased); 2] = [
+    (("alacritty", "truecolor"), SavesErased::All),
+    (("tmux-256color", ""), SavesErased::FromHome),
+];

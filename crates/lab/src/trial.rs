@@ -159,8 +159,6 @@ impl<'a> Trial<'a> {
             }
         }
         self.set_paths([&scenario.up, &scenario.down]);
-        let in_bursts = scenario.up.bursts.is_some() || scenario.down.bursts.is_some();
-        self.counters.count(Rare::Bursts, u64::from(in_bursts));
         let one_way = scenario.up.outages != scenario.down.outages;
         self.counters.count(Rare::OneWayOutage, u64::from(one_way));
     }
@@ -437,6 +435,7 @@ impl<'a> Trial<'a> {
                 counters.count(Rare::QueueDrop, link.counters().overflowed);
                 counters.count(Rare::OversizedDatagram, link.counters().oversized);
                 counters.count(Rare::Hold, link.counters().held);
+                counters.count(Rare::Bursts, link.counters().burst);
             }
         }
         let (client, server) = (self.session.client(), self.session.server());

@@ -9,7 +9,7 @@
 //! ([`Activity`]).
 //!
 //! A stream has congestion control of its own, and shows it as a queue that grows and goes. There the window follows
-//! the stream, with one more round trip's octets waiting, so that it never runs dry (`follow.rs`).
+//! the stream, with the octets of one more round trip or 50 ms waiting, so that it never runs dry (`follow.rs`).
 //!
 //! quinn's pacer sends 1.25 windows in a smoothed round trip and asks no controller for a rate. So
 //! the controller decides only the window; while the window has room, quinn gets half as much
@@ -55,8 +55,10 @@ impl BulkControllerConfig {
     }
 
     /// The same session's controllers for connections inside a stream, which loses nothing and has congestion control.
+    /// What it shows of the path is not what datagrams would find.
     pub fn over_stream(&self) -> BulkControllerConfig {
-        BulkControllerConfig { carrier: Carrier::Stream, ..self.clone() }
+        let memory = PathCache::default();
+        BulkControllerConfig { carrier: Carrier::Stream, memory, ..self.clone() }
     }
 }
 

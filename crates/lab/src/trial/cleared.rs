@@ -5,7 +5,7 @@ use rove_term::SavesErased;
 use super::Trial;
 use crate::erasures::Cleared;
 use crate::rng::Chance;
-use crate::scenario::Scenario;
+use crate::scenario::{SAVING_TERMS, Scenario};
 use crate::world::Fault;
 
 /// The lines that stand on it, each with a word in bold.
@@ -22,11 +22,11 @@ impl Trial<'_> {
         }
         let written = LINES.map(|[bold, rest]| format!("\x1b[1;32m{bold}\x1b[m {rest}"));
         let texts = LINES.map(|words| words.join(" "));
-        let erasures = self.erasures();
-        if erasures.is_empty() {
+        let known = SAVING_TERMS.iter().find(|(term, _)| usage.term == Some(*term));
+        let Some((_, saves)) = known else {
             return self.fault("the user's terminal keeps nothing that is erased".to_owned());
-        }
-        for erase in erasures {
+        };
+        for erase in erasures(*saves) {
             // Whatever modes it left behind, and whichever screen it was on.
             let lines = written.join("\r\n");
             let said = format!("\x1b[?1049l\x1b[4l\x1b[r\x1b[m\x1b[2J\x1b[H{lines}{erase}$ ");
@@ -43,14 +43,14 @@ impl Trial<'_> {
         }
         Ok(())
     }
+}
 
-    /// The erasures that the user's terminal saves.
-    fn erasures(&self) -> &'static [&'static str] {
-        const ALL: [&str; 2] = ["\x1b[2J\x1b[H", "\x1b[H\x1b[J"];
-        match self.session.client().client.dialect().saves_erased() {
-            SavesErased::Never => &[],
-            SavesErased::All => &ALL[..1],
-            SavesErased::FromHome => &ALL,
-        }
+/// The erasures that such a terminal saves.
+fn erasures(saves: SavesErased) -> &'static [&'static str] {
+    const ALL: [&str; 2] = ["\x1b[2J\x1b[H", "\x1b[H\x1b[J"];
+    match saves {
+        SavesErased::Never => &[],
+        SavesErased::All => &ALL[..1],
+        SavesErased::FromHome => &ALL,
     }
 }

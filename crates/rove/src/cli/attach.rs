@@ -193,7 +193,15 @@ fn name_by_host(ordered: &mut Ordered) {
     if word.contains("://") {
         return;
     }
-    let Ok((host, Some(name))) = Target::split(word) else { return };
+    let (host, name) = match Target::split(word) {
+        Ok((host, Some(name))) => (host, name),
+        // A colon without a name.
+        Ok((Some(host), None)) if word.strip_suffix(':') == Some(&host) => {
+            ordered.host = Some(host.into());
+            return;
+        }
+        _ => return,
+    };
     let is_local = ordered.options.iter().any(|given| given.id == Some("local".into()));
     if host.is_none() && !is_local && !ordered.command.is_empty() {
         return;
@@ -299,7 +307,7 @@ mod tests {
             ("::1", "::1", None, false),
             ("fe80::1%eth0", "fe80::1%eth0", None, false),
             ("ssh://me@h:22", "ssh://me@h:22", None, false),
-            ("h:", "h:", None, false),
+            ("h:", "h", None, false),
         ] {
             let words = read(line).unwrap();
             assert_eq!(words.name, name.and_then(Name::parse), "{line}");

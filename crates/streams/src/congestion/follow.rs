@@ -1,6 +1,6 @@
 //! A connection inside a stream: TCP under it, and ssh's channel window, find the rate. Their slow start shows as a
 //! queue that grows and goes, and is no sign of a full path. The window keeps one round trip's octets more than are on
-//! their way, so that TCP can double its own window each round trip, and the queue is never longer than the path.
+//! their way, so that TCP can double its own window each round trip, and the queue is never longer than the path, or 50 ms.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ impl BulkController {
         }
     }
 
-    /// What the stream delivers in the shortest round trip, and as much again.
+    /// What the stream delivers in the shortest round trip, and as much again or 50 ms of it.
     pub(super) fn following_window(&self) -> f64 {
         let rate = self.rate().max(self.delivery.round().rate);
         if rate == 0.0 {

@@ -209,13 +209,14 @@ mod tests {
         let size = Size::clamped(5, 12);
         let dialect = Dialect::tty("xterm-256color", "");
         let mut server = Terminal::new(size, Dialect::ROVE);
-        server.advance(b"1000\r\n1001\r\n1002");
+        server.advance(b"1000\r\n1001\r\n1002\r\nfoo  bar\r\nfoo  bar");
         let shown = server.screen().clone();
-        server.advance(b"\x1b[H\x1b[J7\r\n88\r\n999");
+        server.advance(b"\x1b[H\x1b[J7\r\n88\r\n999\r\nfoo\r\nfox");
         let mut out = Vec::new();
         feed(&shown, server.history(), 0..0, server.screen(), &dialect, &mut out);
         let out = String::from_utf8_lossy(&out);
-        assert!(out.contains("999") && !out.contains(' '), "{out:?}");
+        let erased = "\x1b[1;1H7\x1b[K\r\n88\x1b[K\r\n999\x1b[K\n\x1b[K\x08\nx\x1b[K";
+        assert_eq!(out, erased);
     }
 
     /// In tmux a line loses the mark that it goes on if the one below it is erased whole.

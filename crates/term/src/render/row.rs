@@ -39,10 +39,13 @@ impl<'a> Painter<'a, '_> {
         };
         let mut end_written = col == cols;
         while let Some(start) = self.next_change(pair, col) {
+            let is_tail = start >= tail;
+            // A terminal copies the blanks before that one, too, if they were printed once.
+            let start = if is_tail && self.dialect.reader() == Reader::Tty { tail } else { start };
             let first = pair.new[start];
             let next = Pen { style: self.new.style(first.style()), link: self.new.link(first) };
             self.reach(row, pair.new, start, next);
-            if start >= tail && self.erase_to_end(pair, start) {
+            if is_tail && self.erase_to_end(pair, start) {
                 return true;
             }
             col = self.change(row, pair, start);
