@@ -189,6 +189,8 @@ mod tests {
     use std::io::Write;
     use std::time::Duration;
 
+    use rove_streams::clock;
+
     use super::*;
 
     /// The two files of each end of a stream.
@@ -289,9 +291,10 @@ mod tests {
     async fn a_peer_that_sends_without_end_holds_up_no_end() {
         let (near, (input, mut output)) = pair();
         let mut near = end(1, near);
-        let floods = std::thread::spawn(move || while output.write_all(&[0; 4096]).is_ok() {});
+        let flood = move || while output.write_all(&[0; 4096]).is_ok() {};
+        let floods = std::thread::Builder::new().spawn(flood).unwrap();
         let ends = poll_fn(|cx| near.poll_end(cx));
-        assert!(tokio::time::timeout(Duration::from_millis(50), ends).await.is_err());
+        assert!(clock::within(Duration::from_millis(50), ends).await.is_err());
         drop((near, input));
         floods.join().unwrap();
     }
