@@ -249,6 +249,33 @@ fn a_program_that_has_ended_has_no_terminal_any_more() {
     host.wait_for_end();
 }
 
+/// A program that outlives the time for which a silent client is waited for leaves its status all the same, for that time from
+/// its end on.
+#[test]
+fn a_detached_program_that_runs_long_leaves_its_status() {
+    let scratch = Scratch::new("detached");
+    let go = scratch.path("go");
+    let script = format!("echo ready; until test -e {go}; do sleep 0.1; done; exit 3");
+    let directory = scratch.path("");
+    let host = Host::start_native(
+        &["-p", "0", "-@", "host=h", "--", "sh", "-c", &script],
+        &[("ROVE_TMPDIR", &directory), ("MOSH_SERVER_NETWORK_TMOUT", "10")],
+    );
+    let mut visitor = Visitor::new(&host);
+    visitor.wait_for("ready");
+    visitor.keys(b"\x1ed");
+    assert!(visitor.wait_for_exit().clean);
+    let clock = Clock::start();
+    let wait = |millis| {
+        visitor::wait_until("some time passes", || clock.now() >= Time::from_millis(millis));
+    };
+    wait(12_000);
+    fs::write(&go, "").unwrap();
+    wait(14_000);
+    assert!(visitor::is_alive(host.pid));
+    host.wait_for_end();
+}
+
 /// The control socket that a server has in this directory, if it has one.
 fn control_socket(directory: &str) -> Option<PathBuf> {
     let inner = fs::read_dir(directory).ok()?.flatten().next()?.path();
