@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod files;
+pub(crate) mod logins;
 pub(crate) mod memory;
 pub(crate) mod netlink;
 pub(crate) mod process;

@@ -47,6 +47,7 @@ static AREA: Mutex<Area> = Mutex::new(Area([0; GRAINS / 64]));
 struct Area([u64; GRAINS / 64]);
 
 thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "clippy does not see it on Android")]
     static IS_WITHIN: Cell<bool> = const { Cell::new(false) };
 }
 

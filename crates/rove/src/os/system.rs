@@ -3,13 +3,13 @@
 
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
 pub(crate) use super::bsd::{
-    clock, files, memory, process, route as changes, sockets, terminal, udp,
+    clock, files, logins, memory, process, route as changes, sockets, terminal, udp,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use super::linux::sandbox;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use super::linux::{
-    clock, files, memory, netlink as changes, process, sockets, terminal, udp,
+    clock, files, logins, memory, netlink as changes, process, sockets, terminal, udp,
 };
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub use super::unconfined as sandbox;

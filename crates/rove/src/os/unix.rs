@@ -9,6 +9,7 @@ pub(crate) mod fs;
 pub(crate) mod handover;
 pub(crate) mod interfaces;
 pub(crate) mod local_socket;
+pub(crate) mod login_record;
 pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod network_changes;

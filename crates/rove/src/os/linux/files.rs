@@ -107,6 +107,7 @@ pub(crate) fn rename_new(at: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> Option<i
 
 /// Makes the system start writing a part of a file to its disk, without waiting, so that the final sync
 /// waits less. The final sync reports failures.
+#[cfg(not(target_os = "android"))]
 pub(crate) fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
     let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
     // SAFETY: the call takes an open file and numbers, no pointer.
@@ -114,6 +115,10 @@ pub(crate) fn begin_writing(file: BorrowedFd<'_>, offset: u64, length: u64) {
         libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE);
     }
 }
+
+/// Does nothing: the libc crate has no such call for Android. The final sync writes all of it.
+#[cfg(target_os = "android")]
+pub(crate) fn begin_writing(_: BorrowedFd<'_>, _: u64, _: u64) {}
 
 /// An empty file without a name, which can be as long as any.
 #[cfg(test)]

@@ -148,13 +148,26 @@ const KERNEL: [c_long; 10] = [
     libc::SYS_mount,
 ];
 
+#[cfg(not(target_os = "android"))]
+const TRUNCATE: c_long = libc::SYS_truncate;
+
+/// The libc crate does not name this call for Android on every processor. The numbers are those of Linux.
+#[cfg(target_os = "android")]
+const TRUNCATE: c_long = if cfg!(target_arch = "x86_64") {
+    76
+} else if cfg!(target_pointer_width = "32") {
+    92
+} else {
+    45
+};
+
 /// Files by name, as Landlock refuses them to one thread, and modes, owners and dates.
 const FILES: [c_long; 22] = [
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
-    libc::SYS_truncate,
+    TRUNCATE,
     libc::SYS_unlinkat,
     libc::SYS_renameat2,
     libc::SYS_linkat,

@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::ptr;
 
+use crate::os::system::logins;
+pub(crate) use crate::os::unix::login_record::LoginRecord;
 use crate::os::unix::process::is_single_threaded;
 
 /// The user database's entry of the user we run as.
@@ -79,47 +81,13 @@ unsafe fn owned(text: *const c_char) -> OsString {
     OsString::from_vec(unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
 }
 
-/// One login in utmp(5).
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct LoginRecord {
-    /// Who is logged in.
-    pub user: OsString,
-    /// The terminal, below `/dev`.
-    pub line: OsString,
-    /// The remote host, or the text of the program that made the record.
-    pub host: OsString,
-}
-
-/// The logins of this machine. None if the C library keeps no records of them, as musl does not.
+/// The logins of this machine. None where the C library keeps no records of them, or where rove makes none.
 ///
 /// # Panics
 /// In a process with more than one thread: the C library has one buffer for its result.
 pub(crate) fn login_records() -> Vec<LoginRecord> {
     assert!(is_single_threaded(), "login records are read before threads start");
-    #[cfg_attr(target_env = "musl", allow(unused_mut, reason = "there are no records"))]
-    let mut records = Vec::new();
-    // SAFETY: with one thread nobody else reads records; each is valid until the next is read.
-    #[cfg(not(target_env = "musl"))]
-    unsafe {
-        libc::setutxent();
-        loop {
-            let entry = libc::getutxent();
-            if entry.is_null() {
-                break;
-            }
-            if (*entry).ut_type == libc::USER_PROCESS {
-                let text = |field: &[c_char]| {
-                    let octets = field.iter().map(|octet| octet.to_ne_bytes()[0]);
-                    OsString::from_vec(octets.take_while(|octet| *octet != 0).collect())
-                };
-                let user = text(&(*entry).ut_user);
-                let (line, host) = (text(&(*entry).ut_line), text(&(*entry).ut_host));
-                records.push(LoginRecord { user, line, host });
-            }
-        }
-        libc::endutxent();
-    }
-    records
+    logins::records()
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use std::task::{Context, Poll};
 pub(crate) use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
 
+use crate::os::system::terminal::TIOCSIG;
+
 /// Signals that this process watches.
 pub(crate) struct Signals {
     watched: Vec<(Signal, unix::Signal)>,
@@ -91,7 +93,7 @@ pub(crate) fn signal_foreground(master: BorrowedFd<'_>, signal: Signal) -> io::R
         clippy::useless_conversion,
         reason = "the type of a request differs from system to system"
     )]
-    let request = libc::TIOCSIG.into();
+    let request = TIOCSIG.into();
     // SAFETY: TIOCSIG takes the signal's number itself, no pointer.
     let done = unsafe { libc::ioctl(master.as_raw_fd(), request, signal.as_raw()) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
