@@ -1,6 +1,7 @@
 //! The runtime that a command runs in.
 
 use crate::failure::Failure;
+use crate::os;
 
 /// Runs a program's future to its end on this thread.
 pub(crate) fn in_runtime<T>(
@@ -21,6 +22,9 @@ pub(crate) fn run<T>(
 ) -> Result<T, Failure> {
     let runtime = builder.build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}"), ""))?;
+    let entered = runtime.enter();
+    os::signals::handle_children();
+    drop(entered);
     let result = runtime.block_on(program);
     // A name that is still being looked up must not keep the program.
     runtime.shutdown_background();

@@ -27,6 +27,7 @@ use rove_ssp::{
 use rove_streams::network::RouteMtu;
 use rove_streams::{SecretMemory, Streams, client};
 use rove_term::Size;
+use rustix::process::{Pid, Signal};
 use sha2::{Digest, Sha256, Sha512};
 use terminal::{Directory, ROVE, Terminal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -42,6 +43,10 @@ const PHASES: u32 = 5;
 
 /// How long a receive key is kept at most after its phase (docs/wire.md §3), and some time to look.
 const OLD_KEY_MAX: Duration = Duration::from_secs(20);
+
+/// How many keys are typed while a process is interrupted, and how often it is for each.
+const INTERRUPTED_KEYS: u32 = 80;
+const INTERRUPTIONS: u32 = 100;
 
 /// The secrets of a session (docs/wire.md §2 and §3), from what one end knows, and that for streams.
 fn session(private: [u8; 32], peer: &[u8; 32], salt: [u8; 32]) -> (Patterns, [u8; 32]) {
@@ -421,6 +426,8 @@ fn root_finds_a_printed_key_in_locked_memory_alone() {
     terminal.expect("begun");
     let directory = Directory::new("printed");
     let (mut own, own_key) = mosh_session(&directory);
+    interrupt(&[(host.pid, Signal::CHILD), (terminal.pid(), Signal::WINCH)], &mut terminal);
+    interrupt(&[(own.pid(), Signal::WINCH)], &mut own);
     let ends = [(host.pid, &host.key), (terminal.pid(), &host.key), (own.pid(), &own_key)];
     for (pid, key) in ends {
         let patterns = printed(key);
@@ -433,6 +440,21 @@ fn root_finds_a_printed_key_in_locked_memory_alone() {
     for terminal in [&mut terminal, &mut own] {
         terminal.type_keys("\x1e.");
         assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+    }
+}
+
+/// Interrupts these processes at many moments of a session in which somebody types. The kernel puts the registers of what a
+/// signal interrupts on the stack, and in them are the round keys of a cipher that has worked just before.
+fn interrupt(ends: &[(u32, Signal)], terminal: &mut Terminal) {
+    for _ in 0..INTERRUPTED_KEYS {
+        terminal.type_keys("k");
+        for _ in 0..INTERRUPTIONS {
+            for (pid, signal) in ends {
+                let pid = Pid::from_raw(*pid as i32).unwrap();
+                rustix::process::kill_process(pid, *signal).unwrap();
+            }
+            thread::park_timeout(Duration::from_micros(50));
+        }
     }
 }
 

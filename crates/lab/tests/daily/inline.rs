@@ -1,6 +1,9 @@
 //! A session on the user's screen, below what is there: in tmux it leaves what ssh leaves, octet for octet.
 
-use crate::host::{Case, Host, Outcome, run_cases, same, until};
+use std::fs;
+use std::process::Command;
+
+use crate::host::{Case, Host, Outcome, run_cases, same, until, words};
 use crate::tmux::Tmux;
 
 const CASES: [Case<Host>; 4] = [
@@ -57,13 +60,15 @@ fn session_of(host: &Host, program: &str, sizes: &[(u16, u16)]) -> Result<String
     tmux.wait_for_start("bash-")?;
     tmux.type_line("PS1='host$ '")?;
     tmux.wait_for("host$")?;
-    tmux.type_line("echo o''ne")?;
+    tmux.type_line("tty >tty; echo o''ne")?;
     tmux.wait_for("one")?;
+    let terminal = fs::read_to_string(host.home.join("tty")).map_err(words)?;
     for (number, (cols, rows)) in sizes.iter().enumerate() {
         tmux.resize(*cols, *rows)?;
-        let sized = format!("[[ $(stty size) == '{rows} {cols}' ]]");
-        // The line is short enough for each of the windows.
-        tmux.type_line(&format!("until {sized}; do sleep .1; done; echo w''as {number}"))?;
+        // Bash draws a line anew if the size changes while it is read, so that none is typed before.
+        let size = format!("{rows} {cols}");
+        until(&size, || (size_of(terminal.trim_end())? == size).then_some(()))?;
+        tmux.type_line(&format!("echo w''as {number}"))?;
         tmux.wait_for(&format!("was {number}"))?;
     }
     tmux.type_line("seq 1 10")?;
@@ -71,6 +76,12 @@ fn session_of(host: &Host, program: &str, sizes: &[(u16, u16)]) -> Result<String
     tmux.type_line("exit 3")?;
     tmux.wait_for("after 3")?;
     Ok(format!("{}{}", tmux.picture()?, tmux.cursor()?))
+}
+
+/// The rows and columns of a terminal.
+fn size_of(terminal: &str) -> Option<String> {
+    let told = Command::new("stty").args(["-F", terminal, "size"]).output().ok()?;
+    Some(String::from_utf8(told.stdout).ok()?.trim_end().to_owned())
 }
 
 fn a_shell_leaves_what_ssh_leaves(host: &Host) -> Outcome {

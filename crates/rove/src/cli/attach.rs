@@ -188,31 +188,35 @@ fn parse_name(word: &str) -> Result<Name, &'static str> {
 
 /// Reads `host:name` as `-s name host`, and `:name` as a session on this machine, though not with a command: what should have
 /// named the host may be empty. An address of IPv6 and a URL stay as they are.
-fn name_by_host(ordered: &mut Ordered) {
-    let Some(word) = ordered.host.as_ref().and_then(|host| host.to_str()) else { return };
+fn name_by_host(ordered: &mut Ordered) -> Result<(), Failure> {
+    let Some(word) = ordered.host.as_ref().and_then(|host| host.to_str()) else { return Ok(()) };
     if word.contains("://") {
-        return;
+        return Ok(());
     }
     let (host, name) = match Target::split(word) {
         Ok((host, Some(name))) => (host, name),
         // A colon without a name.
         Ok((Some(host), None)) if word.strip_suffix(':') == Some(&host) => {
             ordered.host = Some(host.into());
-            return;
+            return Ok(());
         }
-        _ => return,
+        _ => return Ok(()),
     };
     let is_local = ordered.options.iter().any(|given| given.id == Some("local".into()));
     if host.is_none() && !is_local && !ordered.command.is_empty() {
-        return;
+        return Err(Failure::new(
+            format!("no host stands before {word}, and a command runs only where you say"),
+            format!("For this machine: rove new --local {word} COMMAND"),
+        ));
     }
-    let mut added = vec![Given::long("name", "name", Some(name))];
+    let mut added = vec![Given::long("name", Some(name))];
     if host.is_none() && !is_local {
-        added.push(Given::long("local", "local", None));
+        added.push(Given::long("local", None));
     }
     let host = host.unwrap_or_else(|| "localhost".into());
     ordered.host = Some(host.into());
     ordered.options.extend(added);
+    Ok(())
 }
 
 /// The command as clap knows it.
@@ -234,7 +238,7 @@ pub(super) fn new_command() -> clap::Command {
 pub(crate) fn new(words: &[OsString]) -> Result<ExitCode, Failure> {
     let clock = Clock::start();
     let mut ordered = Ordered::of(&new_command(), words);
-    name_by_host(&mut ordered);
+    name_by_host(&mut ordered)?;
     let again = Again::of(&ordered);
     let parsed = new_command().try_get_matches_from(ordered.words("rove new"));
     let words = match parsed.and_then(|matches| NewArgs::from_arg_matches(&matches)) {
@@ -289,7 +293,7 @@ mod tests {
         let read = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let mut ordered = Ordered::of(&new_command(), &words);
-            name_by_host(&mut ordered);
+            name_by_host(&mut ordered).unwrap();
             let matches = new_command().try_get_matches_from(ordered.words("rove new"))?;
             NewArgs::from_arg_matches(&matches)
         };
@@ -303,7 +307,6 @@ mod tests {
             ("[::1]:work", "::1", Some("work"), false),
             (":work", "localhost", Some("work"), true),
             ("--local :work top", "localhost", Some("work"), true),
-            (":work top", ":work", None, false),
             ("::1", "::1", None, false),
             ("fe80::1%eth0", "fe80::1%eth0", None, false),
             ("ssh://me@h:22", "ssh://me@h:22", None, false),
@@ -316,5 +319,13 @@ mod tests {
         for bad in ["-A h", "-s 12 h", "-s a/b h", "-s work", "h:12", "h:a/b", "-s work h:work"] {
             assert!(read(bad).is_err(), "{bad}");
         }
+    }
+
+    /// What should have named the host may be empty.
+    #[test]
+    fn a_command_is_for_this_machine_only_if_that_is_said() {
+        let words = [":work", "top"].map(OsString::from);
+        let failure = name_by_host(&mut Ordered::of(&new_command(), &words)).unwrap_err();
+        assert!(failure.next.contains("rove new --local :work COMMAND"), "{}", failure.next);
     }
 }

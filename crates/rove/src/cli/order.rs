@@ -24,11 +24,11 @@ impl Given {
         &self.flag
     }
 
-    /// This option of the table's, by its long name, with a value if it takes one.
-    pub(super) fn long(id: &'static str, long: &str, value: Option<&str>) -> Given {
+    /// The option of the table's whose long name and id are this, with a value if it takes one.
+    pub(super) fn long(name: &'static str, value: Option<&str>) -> Given {
         Given {
-            id: Some(Id::from(id)),
-            flag: format!("--{long}").into(),
+            id: Some(Id::from(name)),
+            flag: format!("--{name}").into(),
             value: value.map(OsString::from),
             is_joined: false,
         }

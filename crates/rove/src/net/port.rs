@@ -216,6 +216,7 @@ impl<'a> Port<'a> {
             self.send_held(now, session);
         }
         wipe_stack();
+        os::signals::wipe_frames();
         // Making it may have taken until its time.
         if self.held.is_some() {
             self.send_held(self.clock.now(), session);

@@ -164,13 +164,8 @@ fn make() -> Option<*mut u8> {
 /// Locks as much of the area as the limit allows, from its start, where the oldest blocks lie. Pages that
 /// are never used take no memory. Best effort: the limit on locked memory may be low.
 fn lock(start: *mut c_void) {
-    let mut length = AREA_BYTES;
-    while length >= ALIGN_MAX {
-        if memory::lock(start, length) {
-            return;
-        }
-        length /= 2;
-    }
+    let lengths = (ALIGN_MAX..=AREA_BYTES).rev().step_by(ALIGN_MAX);
+    lengths.into_iter().find(|length| memory::lock(start, *length));
 }
 
 /// The system's allocator, except for the area.

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 
 pub(crate) use crate::os::family::signals::{
-    CAN_SUSPEND, Signal, Signals, outlive_size_limits, suspend,
+    CAN_SUSPEND, Signal, Signals, handle_children, outlive_size_limits, suspend, wipe_frames,
 };
 
 /// The signals to pass on to the command.

@@ -17,6 +17,7 @@ pub(crate) mod pipe;
 pub(crate) mod private;
 pub(crate) mod process;
 pub(crate) mod pty;
+pub(crate) mod signal_frames;
 pub(crate) mod signals;
 pub(crate) mod slave;
 pub(crate) mod socket_file;

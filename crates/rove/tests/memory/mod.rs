@@ -25,21 +25,22 @@ const LOOKS: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Where a pattern was found.
-#[derive(PartialEq)]
 pub struct Found {
     /// Its name.
     pub name: String,
     /// Whether the kernel keeps this memory off the swap device and out of core files.
     pub is_locked: bool,
     address: u64,
+    /// How far below the end of its mapping: on a stack, below what was there first.
+    below: u64,
     mapping: String,
 }
 
 impl fmt::Debug for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found { name, is_locked, address, mapping } = self;
+        let Found { name, is_locked, address, below, mapping } = self;
         let locked = if *is_locked { "locked" } else { "not locked" };
-        write!(f, "{name} at {address:x}, {locked}, {mapping}")
+        write!(f, "{name} at {address:x}, {locked}, {below} octets below the end of {mapping}")
     }
 }
 
@@ -88,7 +89,8 @@ impl Patterns {
             }
             std::thread::park_timeout(BETWEEN_LOOKS);
             let again = self.find_in(pid);
-            wrong.retain(|found| again.contains(found));
+            let same = |a: &Found, b: &Found| a.name == b.name && a.address == b.address;
+            wrong.retain(|found| again.iter().any(|again| same(again, found)));
         }
         wrong
     }
@@ -128,6 +130,7 @@ impl Patterns {
                                 name: name.clone(),
                                 is_locked: mapping.is_locked,
                                 address: at + offset as u64,
+                                below: mapping.end - at - offset as u64,
                                 mapping: mapping.name.clone(),
                             });
                         }

@@ -215,9 +215,9 @@ impl BulkController {
             Mode::Cruise => self.end_cruise_round(now, round),
             Mode::Compete { .. } => self.end_compete_round(now, round),
         }
-        // In startup the rate is still that of the window, and not of the path.
-        let is_starting = matches!(self.mode, Mode::Startup { .. });
-        if !round.is_limited && !is_starting {
+        // In startup the rate is still that of the window, and inside a stream it is not what datagrams would find.
+        let is_of_path = !matches!(self.mode, Mode::Startup { .. } | Mode::Follow { .. });
+        if !round.is_limited && is_of_path {
             self.memory.note(SavedPath { rate: self.rate(), least: self.least(), at: now });
         }
     }

@@ -5,6 +5,11 @@ use libc::c_void;
 
 pub(crate) use crate::os::unix::memory::map;
 
+/// Octets that the kernel needs to interrupt a thread.
+pub(crate) fn signal_frame_bytes() -> usize {
+    libc::MINSIGSTKSZ
+}
+
 /// The C library decides for itself.
 pub(crate) fn keep_freed_memory() {}
 

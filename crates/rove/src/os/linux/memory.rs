@@ -5,6 +5,13 @@ use libc::c_void;
 
 pub(crate) use crate::os::unix::memory::map;
 
+/// Octets that the kernel needs to interrupt a thread: all of its registers, which are as many as the processor has.
+pub(crate) fn signal_frame_bytes() -> usize {
+    // SAFETY: it reads what the kernel told the process at its start; 0 where it told nothing.
+    let needed = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
+    libc::MINSIGSTKSZ.max(needed.try_into().unwrap_or(0))
+}
+
 /// Makes malloc keep up to 64 MiB of freed memory in each of its arenas (mallopt(3)), for a short-lived
 /// process; a copy of 1 GB takes 5 MB more. Bulk frees blocks all the time, and getting each from the system
 /// again, zeroed, takes an eighth of a copy's time. C libraries other than glibc decide for themselves.

@@ -109,6 +109,7 @@ pub(crate) fn detach() -> io::Result<Fork> {
             // It fails only for the leader of a process group, which a new process never is.
             let _ = rustix::process::setsid();
             locked::lock_again();
+            super::signal_frames::lock_again();
             Ok(Fork::Child)
         }
         child => Ok(Fork::Parent { child: child.unsigned_abs() }),

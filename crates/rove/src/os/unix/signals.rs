@@ -11,6 +11,8 @@ pub(crate) use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
 
 use crate::os::system::terminal::TIOCSIG;
+use crate::os::unix::signal_frames;
+pub(crate) use crate::os::unix::signal_frames::wipe as wipe_frames;
 
 /// Signals that this process watches.
 pub(crate) struct Signals {
@@ -22,7 +24,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Watches for signals of these kinds.
     pub(crate) fn watch(kinds: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
-        let watch = |kind: Signal| Ok((kind, signal(SignalKind::from_raw(kind.as_raw()))?));
+        let watch = |kind: Signal| Ok((kind, handle(kind)?));
         let watched = kinds.into_iter().map(watch).collect::<io::Result<_>>()?;
         Ok(Signals { watched, came: Vec::new() })
     }
@@ -56,6 +58,19 @@ impl Signals {
     }
 }
 
+/// Handles this signal from now on. Needs a runtime, as all that does so.
+fn handle(kind: Signal) -> io::Result<unix::Signal> {
+    let signal = signal(SignalKind::from_raw(kind.as_raw()))?;
+    signal_frames::keep(kind);
+    Ok(signal)
+}
+
+/// Handles the signal of a child's end as it will be wherever a command is run, before anything is secret. Needs a runtime.
+pub(crate) fn handle_children() {
+    // Whoever runs a command tries again, and tells why it failed.
+    let _ = handle(Signal::CHILD);
+}
+
 /// Ignores SIGHUP, so that we outlive the login that started us. The Rust runtime ignores SIGPIPE already.
 pub(crate) fn ignore_hangup() {
     // SAFETY: `SIG_IGN` runs no code of ours.
@@ -71,7 +86,7 @@ pub(crate) fn suspend() -> io::Result<()> {
 /// handler for good, and not `SIG_IGN`: programs that we start get the default back.
 pub(crate) fn outlive_size_limits() {
     // Without one the process ends as it would have.
-    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    let _ = handle(Signal::XFSZ);
 }
 
 /// Whether programs can be stopped, and go on later.

@@ -48,6 +48,12 @@ impl Signal {
     }
 }
 
+/// Nothing: no handler interrupts a thread.
+pub(crate) fn wipe_frames() {}
+
+/// Nothing: no signal tells of a child's end.
+pub(crate) fn handle_children() {}
+
 /// Signals that this process watches.
 pub(crate) struct Signals {
     watched: Vec<(Signal, Source)>,
