@@ -64,9 +64,12 @@ impl Erasures {
         sequence: &[u8],
         kind: SavesErased,
     ) -> Result<(), String> {
+        // The first octet ends a character that is not whole, which then stands there.
+        let (escape, rest) = sequence.split_at(1);
+        server.handle_output(now, escape);
         let before = server.screen().clone();
         let end = server.history().end();
-        server.handle_output(now, sequence);
+        server.handle_output(now, rest);
         let saved = server.history().end() - end;
         let used = used_rows(&before, kind);
         // What comes after the end of the program is not taken.

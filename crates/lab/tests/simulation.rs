@@ -176,6 +176,12 @@ fn answers_to_slots_do_not_fill_a_stream() {
     }
 }
 
+/// In this one a program clears the screen in the middle of a character.
+#[test]
+fn a_cleared_screen_has_the_character_that_was_cut_off() {
+    Scenario::obscured(795_839_863_208, Obscure::Always).run().unwrap();
+}
+
 fn hours(count: u64) -> Duration {
     Duration::from_secs(count * 3_600)
 }
