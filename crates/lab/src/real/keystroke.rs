@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn the_recorded_result_is_made_again() {
-        let (span, contenders) = (Duration::from_secs(30), Vec::new());
+        let (span, contenders) = (Duration::from_secs(120), Vec::new());
         let keystroke = Keystroke { trips: &[], loads: &[], span, contenders };
         check_recorded("keystroke", &keystroke);
     }
