@@ -21,6 +21,7 @@ pub(crate) mod signals;
 pub(crate) mod stat;
 mod system;
 pub(crate) mod terminfo;
+pub(crate) mod threads;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub mod unconfined;
 #[cfg(unix)]

@@ -12,7 +12,7 @@ pub(crate) fn in_runtime<T>(
 
 pub(crate) fn runtime() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all();
+    builder.enable_all().on_thread_start(os::signals::leave_to_first);
     builder
 }
 

@@ -368,6 +368,8 @@ fn root_finds_a_clients_secrets_in_locked_memory_alone() {
     stream.read_exact(&mut said).unwrap();
     assert_eq!(&said, b"here");
     patterns.extend(told.take());
+    assert_first_is_interrupted(terminal.pid());
+    interrupt(&[(terminal.pid(), Signal::WINCH)], &mut terminal);
     assert_kept(terminal.pid(), &patterns);
     terminal.type_keys("\x1e.");
     assert_eq!(terminal.finish(), 0, "{}", terminal.text());
@@ -456,6 +458,29 @@ fn interrupt(ends: &[(u32, Signal)], terminal: &mut Terminal) {
             thread::park_timeout(Duration::from_micros(50));
         }
     }
+}
+
+/// Fails if signals are kept from the first thread of this process, or may interrupt another.
+fn assert_first_is_interrupted(pid: u32) {
+    let mut others = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let task = task.unwrap();
+        let status = fs::read_to_string(task.path().join("status")).unwrap();
+        let kept = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        let kept = u64::from_str_radix(kept.trim(), 16).unwrap();
+        if task.file_name().into_string().unwrap() == pid.to_string() {
+            assert_eq!(kept, 0, "{status}");
+            continue;
+        }
+        others += 1;
+        for signal in [Signal::HUP, Signal::INT, Signal::TERM, Signal::WINCH, Signal::CHILD] {
+            assert!(kept & 1 << (signal.as_raw() - 1) != 0, "{signal:?} interrupts {status}");
+        }
+        for signal in [Signal::TTIN, Signal::SEGV] {
+            assert!(kept & 1 << (signal.as_raw() - 1) == 0, "{signal:?} is kept from {status}");
+        }
+    }
+    assert!(others > 0, "streams have a thread of their own");
 }
 
 /// The patterns of a key of the mosh wire.

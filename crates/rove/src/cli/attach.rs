@@ -200,7 +200,13 @@ fn name_by_host(ordered: &mut Ordered) -> Result<(), Failure> {
             ordered.host = Some(host.into());
             return Ok(());
         }
-        _ => return Ok(()),
+        Ok(_) => return Ok(()),
+        Err(why) => {
+            return Err(Failure::new(
+                format!("{word} names no host: {why}"),
+                "It is written as rove new [USER@]HOST[:NAME]",
+            ));
+        }
     };
     let is_local = ordered.options.iter().any(|given| given.id == Some("local".into()));
     if host.is_none() && !is_local && !ordered.command.is_empty() {
@@ -238,7 +244,7 @@ pub(super) fn new_command() -> clap::Command {
 pub(crate) fn new(words: &[OsString]) -> Result<ExitCode, Failure> {
     let clock = Clock::start();
     let mut ordered = Ordered::of(&new_command(), words);
-    name_by_host(&mut ordered)?;
+    let named = name_by_host(&mut ordered);
     let again = Again::of(&ordered);
     let parsed = new_command().try_get_matches_from(ordered.words("rove new"));
     let words = match parsed.and_then(|matches| NewArgs::from_arg_matches(&matches)) {
@@ -248,6 +254,7 @@ pub(crate) fn new(words: &[OsString]) -> Result<ExitCode, Failure> {
                 .map_or_else(|| Ok(print(&usage)), Err);
         }
     };
+    named?;
     let trace = Trace::new(clock, words.rove.session.tell.verbosity());
     let goal = words
         .name
@@ -327,5 +334,14 @@ mod tests {
         let words = [":work", "top"].map(OsString::from);
         let failure = name_by_host(&mut Ordered::of(&new_command(), &words)).unwrap_err();
         assert!(failure.next.contains("rove new --local :work COMMAND"), "{}", failure.next);
+    }
+
+    #[test]
+    fn a_user_without_a_host_is_refused() {
+        for word in ["me@:work", "me@", "me@:", "[::1]work"] {
+            let failure = name_by_host(&mut Ordered::of(&new_command(), &[word.into()]));
+            let what = failure.unwrap_err().what;
+            assert!(what.starts_with(&format!("{word} names no host: ")), "{what}");
+        }
     }
 }

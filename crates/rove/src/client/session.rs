@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::thread;
 
 use rove_streams::Streams;
 use rove_streams::carried::StreamPorts;
@@ -74,7 +73,7 @@ impl Session {
             });
             let _ = done.send(());
         };
-        thread::Builder::new().name("session".into()).spawn(carry).map_err(failed)?;
+        os::threads::spawn("session", carry).map_err(failed)?;
         let session = Session { streams, goodbye: Some(goodbye), over };
         tokio::select! {
             contact = contact => match contact {

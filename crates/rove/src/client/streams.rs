@@ -3,7 +3,6 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 
 use rove_streams::Streams;
 use rove_streams::carried::StreamPorts;
@@ -14,6 +13,7 @@ use crate::net::udp::ROUTE_MTU;
 use crate::notice::{Notice, OnFailure};
 use crate::os::locked;
 use crate::os::sandbox::{Reach, confine};
+use crate::os::threads;
 use crate::services::forward::apart::Serving;
 use crate::ssh::{Reached, Secret};
 use crate::trace::Trace;
@@ -51,7 +51,7 @@ pub fn beside(
         let _ = tell.send(confine(&Reach::Datagrams));
         drop(runtime.block_on(carrier.run()));
     };
-    thread::Builder::new().name("streams".into()).spawn(move || carry(work, &path, lost))?;
+    threads::spawn("streams", move || carry(work, &path, lost))?;
     let confined = told.recv().map_err(io::Error::other)?;
     trace.step(format_args!("what carries streams is confined: {confined}"));
     Ok(Some((streams, link, ports)))
@@ -92,7 +92,7 @@ mod tests {
         let (tell, lost) = oneshot::channel();
         // As `beside` has it: on a thread, which the panic does not get out of.
         let work = move || carry(|| panic!("as planned"), &link, || tell.send(()).unwrap());
-        thread::Builder::new().spawn(work).unwrap().join().unwrap();
+        threads::spawn("apart", work).unwrap().join().unwrap();
         lost.await.unwrap();
         assert!(streams.accept().await.is_none(), "nobody waits for what does not come");
     }

@@ -7,7 +7,6 @@ mod end;
 
 use std::io;
 use std::net::SocketAddr;
-use std::thread;
 use std::time::Duration;
 
 use rove_session::client::Cause;
@@ -29,6 +28,7 @@ use crate::net::stdio::Stdio;
 use crate::os::clock::Clock;
 use crate::os::locked;
 use crate::os::sandbox::{Reach, confine};
+use crate::os::threads;
 use crate::services::Run;
 use crate::services::calls::Callbacks;
 use crate::services::exec::{self, Command, End as Ended, Ends, Input};
@@ -79,7 +79,7 @@ pub(super) async fn examine(
             let _ = tell.send(Finding::Streams(Err(error.to_string())));
         }
     };
-    let Ok(thread) = thread::Builder::new().name("probe".into()).spawn(work) else { return };
+    let Ok(thread) = threads::spawn("probe", work) else { return };
     let (mut probed, mut streams, mut way) = (Vec::new(), None, None);
     while let Some(news) = news.recv().await {
         match news {

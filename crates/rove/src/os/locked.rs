@@ -16,8 +16,8 @@ use rove_streams::SecretMemory;
 
 use crate::os::system::memory;
 
-/// Octets of the area. A server with streams has used 28 KiB after two connections; the first 64 KiB, which
-/// every Linux lets a user lock, are used first. Unused pages cost nothing.
+/// Octets of the area. A server with streams has used 28 KiB after two connections; of the 64 KiB that
+/// every Linux lets a user lock, handlers of signals have 32 KiB at most, and the first of the area the rest. Unused pages cost nothing.
 const AREA_BYTES: usize = 256 << 10;
 
 /// Larger blocks are buffers and not keys, and lie in ordinary memory.

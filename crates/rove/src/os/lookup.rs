@@ -6,9 +6,10 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::thread;
 
 use tokio::sync::oneshot;
+
+use crate::os::threads;
 
 /// The addresses of a host, each with port 0. A cancelled look-up continues in its thread until the C
 /// library returns.
@@ -27,7 +28,7 @@ pub(crate) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
         // Nobody may be waiting any more.
         let _ = tell.send(addresses);
     };
-    thread::Builder::new().name("names".into()).spawn(work)?;
+    threads::spawn("names", work)?;
     told.await.map_err(io::Error::other)?
 }
 

@@ -4,7 +4,8 @@ use std::future::poll_fn;
 use std::io;
 
 pub(crate) use crate::os::family::signals::{
-    CAN_SUSPEND, Signal, Signals, handle_children, outlive_size_limits, suspend, wipe_frames,
+    CAN_SUSPEND, Signal, Signals, handle_children, leave_to_first, outlive_size_limits, suspend,
+    wipe_frames,
 };
 
 /// The signals to pass on to the command.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rove_ssp::StreamId;
 
 use crate::net::stdio::Stdio;
+use crate::os;
 
 /// How long a session lasts without a client (mosh-protocol.md §1.3).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,7 +36,11 @@ impl Limits {
 
 /// Runs a driver, whose files a runtime has to watch.
 pub(crate) fn in_runtime(driver: impl Future<Output = io::Result<()>>) -> io::Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(driver)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let entered = runtime.enter();
+    os::signals::handle_children();
+    drop(entered);
+    runtime.block_on(driver)
 }
 
 /// A way over ssh.

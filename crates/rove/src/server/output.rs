@@ -9,7 +9,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -215,7 +214,7 @@ impl Meeting {
     fn start(master: &Arc<OwnedFd>) -> io::Result<Arc<Meeting>> {
         let meeting = Arc::new(Meeting::default());
         let (master, theirs) = (Arc::clone(master), Arc::clone(&meeting));
-        thread::Builder::new().name("output".into()).spawn(move || theirs.run(&master))?;
+        os::threads::spawn("output", move || theirs.run(&master))?;
         Ok(meeting)
     }
 

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::thread;
+
+use crate::os::threads;
 
 /// Octets at a time. A session's window is no larger.
 const PIECE_BYTES: usize = 16 << 10;
@@ -44,7 +45,7 @@ pub(super) fn pass_on(session: UnixStream) -> io::Result<()> {
         let _ = pass(&mut io::stdin().lock(), &mut from_ssh);
         let _ = from_ssh.shutdown(Shutdown::Both);
     };
-    thread::Builder::new().name("relay".into()).spawn(up)?;
+    threads::spawn("relay", up)?;
     let _ = pass(&mut to_ssh, &mut io::stdout().lock());
     // The other thread waits for ssh, and ends with the process.
     Ok(())

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rove_ssp::Remote;
@@ -12,6 +12,7 @@ use rove_streams::server::{Dormant, QuicInbox};
 
 use crate::net::udp::{ROUTE_MTU, Socket};
 use crate::os::locked;
+use crate::os::threads;
 use crate::server::service_config::ServiceConfig;
 use crate::server::services::{self, Requested};
 
@@ -130,7 +131,7 @@ fn spawn<F: Future<Output = ()>>(
     work: impl FnOnce() -> F + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    thread::Builder::new().name(name.to_owned()).spawn(move || {
+    threads::spawn(name, move || {
         runtime.block_on(work());
         // A disk that does not answer keeps nobody.
         runtime.shutdown_background();

@@ -1,10 +1,10 @@
 //! What `rove doctor` looks at on this machine.
 
+use crate::os::threads;
 use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 
 use rove_term::Ability;
 use rove_term::Colors;
@@ -150,7 +150,7 @@ fn settings(host: Option<&str>) -> Check {
 
 /// Whether a session's client gives up all that it does without. A thread of its own tries it, since it gives up for good.
 fn sandbox() -> Check {
-    let tried = thread::Builder::new().spawn(|| confine(&Reach::Datagrams)).map(|it| it.join());
+    let tried = threads::spawn("sandbox", || confine(&Reach::Datagrams)).map(|it| it.join());
     let check = |says: String| Check::ok("sandbox", "sandbox", says);
     match tried {
         Ok(Ok(confined)) if confined.is_whole() => check(confined.to_string()),

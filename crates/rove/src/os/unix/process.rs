@@ -53,6 +53,7 @@ pub(crate) const SHELL: Option<&str> = Some("/bin/sh");
 /// What a program does before it has threads.
 pub(crate) fn prepare() {
     umask();
+    super::signal_frames::prepare();
 }
 
 /// The file of a program that a user has named: the system looks for it along `PATH`.
@@ -108,8 +109,8 @@ pub(crate) fn detach() -> io::Result<Fork> {
         0 => {
             // It fails only for the leader of a process group, which a new process never is.
             let _ = rustix::process::setsid();
-            locked::lock_again();
             super::signal_frames::lock_again();
+            locked::lock_again();
             Ok(Fork::Child)
         }
         child => Ok(Fork::Parent { child: child.unsigned_abs() }),
@@ -162,8 +163,12 @@ pub(crate) fn lead_session(command: &mut Command, cores: CoreLimit) {
 /// Makes `command` run without a terminal, and so all that it starts: ssh to a jump host, which options of ssh do not
 /// reach, asks nobody.
 pub(crate) fn without_terminal(command: &mut Command) {
-    // SAFETY: what runs makes one system call: no allocation, no locks.
-    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(|_| ())?)) };
+    let prepare = || {
+        super::signal_frames::unmask();
+        Ok(rustix::process::setsid().map(|_| ())?)
+    };
+    // SAFETY: what runs makes system calls alone: no allocation, no locks.
+    unsafe { command.pre_exec(prepare) };
 }
 
 /// Starts a session in a new process. Async-signal-safe: system calls only.
@@ -174,6 +179,8 @@ fn lead(cores: CoreLimit) -> io::Result<()> {
         // SAFETY: `SIG_DFL` runs no code of ours; async-signal-safe.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    // No handler of ours is left that what waits for this could run.
+    super::signal_frames::unmask();
     rustix::process::setsid()?;
     cores.restore()
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{self, SignalKind, signal};
 
 use crate::os::system::terminal::TIOCSIG;
 use crate::os::unix::signal_frames;
-pub(crate) use crate::os::unix::signal_frames::wipe as wipe_frames;
+pub(crate) use crate::os::unix::signal_frames::{leave_to_first, wipe as wipe_frames};
 
 /// Signals that this process watches.
 pub(crate) struct Signals {
@@ -65,7 +65,8 @@ fn handle(kind: Signal) -> io::Result<unix::Signal> {
     Ok(signal)
 }
 
-/// Handles the signal of a child's end as it will be wherever a command is run, before anything is secret. Needs a runtime.
+/// Handles the signal of a child's end: where tokio cannot watch a command without it, it would do so by itself, later and on
+/// another stack. Needs a runtime.
 pub(crate) fn handle_children() {
     // Whoever runs a command tries again, and tells why it failed.
     let _ = handle(Signal::CHILD);

@@ -51,6 +51,9 @@ impl Signal {
 /// Nothing: no handler interrupts a thread.
 pub(crate) fn wipe_frames() {}
 
+/// Nothing: no handler interrupts a thread.
+pub(crate) fn leave_to_first() {}
+
 /// Nothing: no signal tells of a child's end.
 pub(crate) fn handle_children() {}
 

@@ -1,13 +1,13 @@
 //! The streams of each client of a session. They end with their client.
 
 use std::io;
-use std::thread;
 
 use rove_session::ViewerId;
 use rove_ssp::Remote;
 
 use crate::net::udp::Socket;
 use crate::os::process::CoreLimit;
+use crate::os::threads;
 use crate::server::login::Surroundings;
 use crate::server::service_config::ServiceConfig;
 use crate::server::streams::StreamService;
@@ -88,7 +88,7 @@ impl Besides {
         self.services = kept;
         if !gone.is_empty() {
             // What runs for them is given up in good order, which takes its time. Without a thread it takes ours.
-            let _ = thread::Builder::new().name("ending".into()).spawn(move || drop(gone));
+            let _ = threads::spawn("ending", move || drop(gone));
         }
     }
 }

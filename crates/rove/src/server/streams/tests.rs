@@ -3,6 +3,7 @@
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use rove_streams::client;

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use rove_streams::Streams;
 use tokio::runtime::Runtime;
@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::notice::Notice;
 use crate::os::sandbox::{Reach, confine};
+use crate::os::threads;
 use crate::services::calls::Callbacks;
 use crate::services::forward::wishes::Ready;
 use crate::trace::Trace;
@@ -44,7 +45,7 @@ impl Serving {
                 lost();
             }
         };
-        let thread = thread::Builder::new().name("forwardings".into()).spawn(work)?;
+        let thread = threads::spawn("forwardings", work)?;
         let confined = told.recv().map_err(io::Error::other)?;
         trace.step(format_args!("the forwarding thread is confined: {confined}"));
         Ok(Serving { stop: Some(stop), thread: Some(thread) })
