@@ -176,6 +176,12 @@ fn answers_to_slots_do_not_fill_a_stream() {
     }
 }
 
+/// In this one UDP comes and goes while the client sleeps and its stream stands still.
+#[test]
+fn a_stream_that_stands_still_takes_no_more_while_udp_comes_and_goes() {
+    Scenario::obscured(795_839_867_195, Obscure::Secrets).run().unwrap();
+}
+
 /// In this one a program clears the screen in the middle of a character.
 #[test]
 fn a_cleared_screen_has_the_character_that_was_cut_off() {

@@ -7,6 +7,7 @@ mod choice;
 pub(crate) mod lengths;
 pub(crate) mod mtud;
 mod pacing;
+mod stream_flight;
 mod validation;
 mod ways;
 

@@ -45,6 +45,16 @@ fn server_at() -> SocketAddr {
     "198.51.100.1:60001".parse().unwrap()
 }
 
+/// Octets that become no shorter by packing.
+fn random(seed: u32, octets: usize) -> Vec<u8> {
+    let mut random = seed | 1;
+    let mut next = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 24) as u8
+    };
+    (0..octets).map(|_| next()).collect()
+}
+
 /// Two ends, 20 ms apart by both ways.
 struct Ends {
     now: Time,
@@ -53,11 +63,12 @@ struct Ends {
     way: [VecDeque<(Time, Remote, Vec<u8>)>; 2],
     /// Whether UDP works up and down, and whether the stream does.
     udp: [bool; 2],
-    stream: bool,
+    stream: [bool; 2],
     /// Datagrams by UDP, up and down.
     by_udp: [u32; 2],
-    /// The longest datagram by the stream.
+    /// The longest datagram by the stream, and octets of all, up and down.
     longest: usize,
+    by_stream: [usize; 2],
 }
 
 impl Ends {
@@ -90,9 +101,10 @@ impl Ends {
             ends,
             way: Default::default(),
             udp: [true; 2],
-            stream: true,
+            stream: [true; 2],
             by_udp: [0; 2],
             longest: 0,
+            by_stream: [0; 2],
         }
     }
 
@@ -120,7 +132,8 @@ impl Ends {
                         }
                         to => {
                             self.longest = self.longest.max(out.datagram.len());
-                            (to, self.stream)
+                            self.by_stream[at] += out.datagram.len();
+                            (to, self.stream[at])
                         }
                     };
                     if works {
@@ -136,13 +149,7 @@ impl Ends {
 
     /// One end says something. The other has to have it within this time.
     fn say(&mut self, at: usize, octets: usize, within_ms: u64) {
-        // Nothing that becomes shorter by packing.
-        let mut random = octets as u32 | 1;
-        let mut next = || {
-            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (random >> 24) as u8
-        };
-        let text: Vec<u8> = (0..octets).map(|_| next()).collect();
+        let text = random(octets as u32, octets);
         self.ends[at].update(self.now, |page| page.0.clone_from(&text));
         let since = self.now;
         while self.ends[1 - at].remote().0 != text {
@@ -176,6 +183,31 @@ fn a_session_begins_on_the_stream_and_goes_on_by_udp() {
     ends.say(DOWN, 3000, 40);
     ends.say(UP, 9, 40);
     assert_eq!([UP, DOWN].map(|at| ends.ends[at].stats().to_udp), [1, 1]);
+}
+
+/// A listener's window of TCP may be shut for minutes, while UDP comes and goes.
+#[test]
+fn a_stream_that_stands_still_is_not_filled_again() {
+    let mut ends = Ends::carried([true; 2]);
+    ends.run(3000);
+    assert_eq!(ends.peers(), by_udp());
+    ends.stream = [true, false];
+    let (before, mut turns) = (ends.by_stream[DOWN], 0);
+    for turn in 0..20 {
+        for udp in [false, true] {
+            ends.udp = [udp; 2];
+            for step in 0..30 {
+                ends.ends[UP].update(ends.now, |page| page.0 = vec![turn as u8, step as u8]);
+                ends.ends[DOWN].update(ends.now, |page| page.0 = random(turn * 100 + step, 6000));
+                ends.run(100);
+            }
+            turns += u32::from(!udp && ends.peers()[DOWN] == Some(STREAM));
+        }
+    }
+    assert!(turns >= 15, "{turns} times the stream took the place of UDP");
+    let octets = ends.by_stream[DOWN] - before;
+    // The window, a frame, and what asks for an answer, in a minute.
+    assert!(octets < 64 << 10, "{octets} octets stand in the stream");
 }
 
 #[test]
@@ -223,7 +255,7 @@ fn a_stream_that_ends_leaves_udp() {
     let mut ends = Ends::carried([false; 2]);
     ends.say(UP, 5, 100);
     ends.run(60_000);
-    (ends.udp, ends.stream) = ([true; 2], false);
+    (ends.udp, ends.stream) = ([true; 2], [false; 2]);
     for end in &mut ends.ends {
         end.stream_closed(ends.now, StreamId::new(3));
     }
@@ -231,7 +263,7 @@ fn a_stream_that_ends_leaves_udp() {
     ends.say(UP, 6, 400);
     ends.say(DOWN, 7, 400);
     // A second one does as well as the first.
-    (ends.udp, ends.stream) = ([false; 2], true);
+    (ends.udp, ends.stream) = ([false; 2], [true; 2]);
     ends.ends[UP].stream_opened(ends.now, StreamId::new(3));
     ends.say(DOWN, 8, 4000);
     assert_eq!(ends.peers(), BY_STREAM);
@@ -267,7 +299,7 @@ fn a_goodbye_waits_for_a_client_that_is_nowhere() {
         let mut ends = if by_stream { Ends::carried([false; 2]) } else { Ends::new() };
         ends.say(UP, 5, 2000);
         ends.say(DOWN, 6, 2000);
-        (ends.udp, ends.stream) = ([false; 2], false);
+        (ends.udp, ends.stream) = ([false; 2], [false; 2]);
         if by_stream {
             ends.ends[DOWN].stream_closed(ends.now, StreamId::new(3));
         }

@@ -78,7 +78,7 @@ impl<L: State, R: State> Endpoint<L, R> {
         let loss = self.sender.parity_loss().filter(|_| self.path.takes_parity());
         let mut transfer = Transfer::new(now, to, self.last_id, &message, packed, room, loss);
         transfer.flags = flags;
-        if follows {
+        if follows || self.path.is_stream_full() {
             transfer.wait_for_room();
         }
         if !flags.ack_only {
@@ -320,7 +320,7 @@ impl<L: State, R: State> Endpoint<L, R> {
             log.on_sent(sent, &mut |outcome| path.on_outcome(now, outcome));
         }
         if sent.is_ack_eliciting() {
-            path.on_ack_eliciting_sent(now, nth, usize::from(bytes));
+            path.on_ack_eliciting_sent(now, path_id, nth, usize::from(bytes));
         }
     }
 

@@ -12,8 +12,11 @@ use crate::time::Time;
 
 impl Path {
     /// A datagram that the peer is to acknowledge went out.
-    pub(crate) fn on_ack_eliciting_sent(&mut self, now: Time, nth: u64, bytes: usize) {
+    pub(crate) fn on_ack_eliciting_sent(&mut self, now: Time, by: PathId, nth: u64, bytes: usize) {
         self.ways.note_use(now);
+        if by == PathId::STREAM {
+            self.ways.sent_in_stream(nth, bytes);
+        }
         self.attribution.on_sent(now, nth, bytes);
         self.congestion.on_sent(now, nth, bytes, self.attribution.rate());
     }
@@ -37,8 +40,12 @@ impl Path {
             self.congestion.on_outcome(outcome);
             self.attribution.on_outcome(outcome);
         }
-        if sent.path == PathId::UDP {
-            self.mtud.on_outcome(now, outcome);
+        match (sent.path, outcome) {
+            (PathId::UDP, _) => self.mtud.on_outcome(now, outcome),
+            (_, Outcome::Delivered(_) | Outcome::Spurious(_)) => {
+                self.ways.arrived_in_stream(sent.nth);
+            }
+            _ => {}
         }
     }
 
@@ -54,12 +61,26 @@ impl Path {
 
     /// When a new state may go out after one at `last`.
     pub(crate) fn send_at(&self, last: Time, timeout: Duration) -> Time {
-        self.congestion.send_at(last, 1, &self.rtt, timeout, &self.attribution)
+        self.pace(last, 1, timeout)
     }
 
     /// When another datagram of an instruction may go out after one at `last`.
     pub(crate) fn send_part_at(&self, last: Time, timeout: Duration) -> Time {
-        self.congestion.send_at(last, PARTS, &self.rtt, timeout, &self.attribution)
+        self.pace(last, PARTS, timeout)
+    }
+
+    /// Whether a stream is in use that holds as much as it may.
+    pub(crate) fn is_stream_full(&self) -> bool {
+        self.is_on_stream() && !self.congestion.has_room(self.ways.in_stream())
+    }
+
+    fn pace(&self, last: Time, share: u32, timeout: Duration) -> Time {
+        let (congestion, attribution) = (&self.congestion, &self.attribution);
+        let in_flight = match self.is_on_stream() {
+            true => self.ways.in_stream(),
+            false => congestion.bytes,
+        };
+        congestion.send_at(last, in_flight, share, &self.rtt, timeout, attribution)
     }
 
     /// Whether what is sent beyond need makes things worse.

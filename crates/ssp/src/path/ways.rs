@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::machine::{PathId, StreamId};
+use crate::path::stream_flight::StreamFlight;
 use crate::recovery::detect::reports;
 use crate::time::Time;
 use crate::timing::{StreamTiming, Timing};
@@ -17,6 +18,8 @@ pub(crate) struct Ways {
     rto: (Duration, Duration),
     /// The stream that is open.
     stream: Option<StreamId>,
+    /// Our datagrams in the stream.
+    flight: StreamFlight,
     /// When the way in use came into use.
     since: Time,
     /// By each way, the lowest number that is newer than all received. One past the last fits a `u64`.
@@ -51,6 +54,7 @@ impl Ways {
             timing: timing.stream.clone(),
             rto: (timing.rto_min, timing.rto_max),
             stream: None,
+            flight: StreamFlight::default(),
             since: now,
             expected: [0; PathId::COUNT],
             tries: Tries::default(),
@@ -77,12 +81,33 @@ impl Ways {
 
     /// A stream is open, in place of any other.
     pub(crate) fn open(&mut self, stream: StreamId) {
-        self.stream = Some(stream);
+        if self.stream.replace(stream) != Some(stream) {
+            self.flight.clear();
+        }
     }
 
     /// A stream has ended. Whether it was the one that counts.
     pub(crate) fn close(&mut self, stream: StreamId) -> bool {
-        self.stream.take_if(|open| *open == stream).is_some()
+        let counted = self.stream.take_if(|open| *open == stream).is_some();
+        if counted {
+            self.flight.clear();
+        }
+        counted
+    }
+
+    /// A datagram that is to be acknowledged went into the stream.
+    pub(crate) fn sent_in_stream(&mut self, nth: u64, bytes: usize) {
+        self.flight.on_sent(nth, bytes);
+    }
+
+    /// A datagram has arrived by the stream.
+    pub(crate) fn arrived_in_stream(&mut self, nth: u64) {
+        self.flight.on_arrived(nth);
+    }
+
+    /// Octets that are on their way in the stream.
+    pub(crate) fn in_stream(&self) -> usize {
+        self.flight.bytes()
     }
 
     /// Another way is in use from now on.

@@ -54,7 +54,7 @@ const CALM_ROUNDS: u32 = 8;
 /// may take that was filled before.
 const LITTLE: usize = 3000;
 const DRAINED: Duration = Duration::from_secs(10);
-/// The longest wait for a full window.
+/// The longest wait for a full window. A frame waits so long for that of a stream.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Datagrams that a frame which waits for room is taken to have.
 pub(crate) const PARTS: u32 = 8;
@@ -133,34 +133,43 @@ impl CongestionWindow {
     }
 
     /// When a new state may go out after one at `last`: at once while there is room, else after a while,
-    /// since acknowledgments may be lost. `share` is 1, or [`PARTS`] for one more datagram of what takes many:
+    /// since acknowledgments may be lost. `share` of a pause is 1, or [`PARTS`] for one more datagram of what takes many:
     /// they share the pause of a frame.
     pub(crate) fn send_at(
         &self,
         last: Time,
+        in_flight: usize,
         share: u32,
         rtt: &RttEstimator,
         timeout: Duration,
         attribution: &LossAttribution,
     ) -> Time {
         let gap = self.pacing_gap / share;
-        let size = self.limit.map_or(self.size, |limit| limit.min(self.size));
-        if (self.bytes as f64) < size {
+        if self.has_room(in_flight) {
             return last + gap;
         }
+        // What is in a stream comes, however late, and so does its acknowledgment: more would only wait behind it.
+        if self.limit.is_some() {
+            return last + DRAIN_MAX;
+        }
+        let in_flight = in_flight as f64;
         // A frame may be much longer than the window. On a slow link the first sign of its queue comes when the
         // frame has left it; frames that follow before then are what the answer to a key waits for.
         // Octets that inherent loss takes stand in no queue.
-        let queued = self.bytes as f64 * (1.0 - attribution.inherent());
+        let queued = in_flight * (1.0 - attribution.inherent());
         let is_far_beyond = queued >= 2.0 * self.size;
-        // A stream loses no acknowledgment, so there is always one to wait for.
-        let waits = self.limit.is_some() || is_far_beyond || self.congested(attribution);
+        let waits = is_far_beyond || self.congested(attribution);
         let wait = match waits {
             // What is on its way beyond the window takes as many round trips to drain.
-            true => timeout.max(rtt.srtt().mul_f64(self.bytes as f64 / self.size)).min(DRAIN_MAX),
+            true => timeout.max(rtt.srtt().mul_f64(in_flight / self.size)).min(DRAIN_MAX),
             false => (rtt.srtt() / 2).clamp(PACING_GAP_MIN, PACING_GAP_MAX),
         };
         last + gap.max(wait)
+    }
+
+    /// Whether more may be sent than is in flight.
+    pub(crate) fn has_room(&self, in_flight: usize) -> bool {
+        (in_flight as f64) < self.limit.map_or(self.size, |limit| limit.min(self.size))
     }
 
     /// Whether less is to be sent.
@@ -312,7 +321,14 @@ mod tests {
         }
 
         fn send_at(&self, last: Time, timeout_ms: u64) -> Time {
-            self.window.send_at(last, 1, &self.rtt, ms(timeout_ms), &self.attribution)
+            self.window.send_at(
+                last,
+                self.window.bytes,
+                1,
+                &self.rtt,
+                ms(timeout_ms),
+                &self.attribution,
+            )
         }
 
         fn congested(&self) -> bool {
