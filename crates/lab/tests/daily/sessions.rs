@@ -442,8 +442,10 @@ fn names_and_lifetimes(host: &Host) -> Outcome {
     crate::host::until("the kill of a session", || {
         told(host, &["kill", "here:seen"]).1.contains("ended seen on here").then_some(())
     })?;
-    same(ended.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 129")?;
-    shows(&mut ended, "typed")?;
+    let status = ended.wait_exit(LIMIT).map_err(words)?.to_string();
+    same(status, "exit status: 129")
+        .and_then(|()| shows(&mut ended, "typed"))
+        .map_err(|differs| format!("{differs} on {:?}", ended.screen().text()))?;
     crate::host::until("the end of what was killed", || {
         told(host, &["ls", "here"]).1.contains("no sessions of yours on here").then_some(())
     })?;
