@@ -335,7 +335,7 @@ mod tests {
         let traces = casts_in(Path::new(&directory)).unwrap();
         let traces: Vec<Trace> = traces.iter().map(|path| Trace::load(path).unwrap()).collect();
         let paper = Paper {
-            span: Duration::from_secs(30),
+            span: Duration::from_secs(180),
             tail: TAIL,
             congestion: "cubic",
             accesses: Vec::new(),
