@@ -14,6 +14,8 @@ mod family;
 mod linux;
 pub(crate) mod locked;
 pub(crate) mod lookup;
+#[cfg(any(target_os = "macos", test))]
+mod macos_arguments;
 pub(crate) mod modes;
 pub(crate) mod names;
 pub(crate) mod reach;

@@ -2,8 +2,7 @@
 //! that a login is told of. It goes from one control socket to the next, and passes on what they say.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ const GONE_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const TOLD_MAX: usize = 5;
 
 /// The longest command line that is told, in octets.
-const COMMAND_OCTETS_MAX: u64 = 1024;
+const COMMAND_OCTETS_MAX: usize = 1024;
 
 /// Answers on the standard output. A refusal is an answer, too.
 pub(super) fn answer(places: &Places, asked: Ask, ssh_client: Option<IpAddr>) -> io::Result<()> {
@@ -289,9 +288,10 @@ fn is_gone(entry: &Entry) -> bool {
 
 /// The words with which a process of this user's was started.
 fn command_line(pid: u32) -> Option<String> {
-    let mut words = Vec::new();
-    let file = File::open(format!("/proc/{pid}/cmdline")).ok().filter(|_| pid > 0)?;
-    file.take(COMMAND_OCTETS_MAX).read_to_end(&mut words).ok()?;
+    if pid == 0 {
+        return None;
+    }
+    let words = os::process::command_line(pid, COMMAND_OCTETS_MAX);
     let words = words.strip_suffix(b"\0").unwrap_or(&words);
     let shown: Vec<u8> =
         words.iter().map(|octet| if *octet == 0 { b' ' } else { *octet }).collect();

@@ -1,8 +1,7 @@
-//! This process: what it lets others see, its files and threads, and chance.
+//! This process: what it lets others see, its files and threads, and chance; and what is known of others.
 #![allow(unsafe_code)]
 
 use std::io;
-use std::mem;
 use std::path::PathBuf;
 use std::ptr;
 
@@ -65,7 +64,7 @@ pub(crate) fn is_single_threaded() -> bool {
 fn threads() -> Option<i32> {
     // SAFETY: all-zero is a valid value: numbers. The call writes at most as many octets as it has.
     unsafe {
-        let mut task: libc::proc_taskinfo = mem::zeroed();
+        let mut task: libc::proc_taskinfo = std::mem::zeroed();
         let size = size_of_val(&task) as i32;
         let into = ptr::from_mut(&mut task).cast();
         let got = libc::proc_pidinfo(libc::getpid(), libc::PROC_PIDTASKINFO, 0, into, size);
@@ -75,17 +74,99 @@ fn threads() -> Option<i32> {
 
 #[cfg(not(target_os = "macos"))]
 fn threads() -> Option<i32> {
-    // SAFETY: all-zero is a valid value: numbers and null pointers. The call reads the name, and writes at most as many
-    // octets as the value has.
-    unsafe {
-        let mut own: libc::kinfo_proc = mem::zeroed();
-        let mut size = size_of_val(&own);
-        let pid = libc::getpid();
-        let name = [libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_PID, pid];
-        let into = ptr::from_mut(&mut own).cast();
-        let done = libc::sysctl(name.as_ptr(), 4, into, &mut size, ptr::null(), 0);
-        (done == 0 && size == size_of_val(&own)).then_some(own.ki_numthreads)
-    }
+    let own = processes(&[libc::KERN_PROC_PID, std::process::id().cast_signed()]);
+    own?.first().map(|own| own.ki_numthreads)
+}
+
+/// Whether a process has started others. What cannot be seen may be there.
+#[cfg(target_os = "macos")]
+pub(crate) fn has_children(pid: u32) -> bool {
+    let mut some = [0; 16];
+    let size = size_of_val(&some) as i32;
+    // SAFETY: the call writes at most as many octets as there are.
+    unsafe { libc::proc_listchildpids(pid.cast_signed(), some.as_mut_ptr().cast(), size) != 0 }
+}
+
+/// Whether a process has started others. What cannot be seen may be there.
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn has_children(pid: u32) -> bool {
+    let all = processes(&[libc::KERN_PROC_PROC]);
+    all.is_none_or(|all| all.iter().any(|process| process.ki_ppid == pid.cast_signed()))
+}
+
+/// The name of the program that a process runs; empty if the system does not tell.
+#[cfg(target_os = "macos")]
+pub(crate) fn program_name(pid: u32) -> Vec<u8> {
+    // Two times MAXCOMLEN and a zero (sys/proc_info.h).
+    let mut name = [0; 33];
+    // SAFETY: the call writes at most as many octets as there are.
+    let length =
+        unsafe { libc::proc_name(pid.cast_signed(), name.as_mut_ptr().cast(), name.len() as u32) };
+    name[..usize::try_from(length).unwrap_or(0).min(name.len())].to_vec()
+}
+
+/// The name of the program that a process runs; empty if the system does not tell.
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn program_name(pid: u32) -> Vec<u8> {
+    let found = processes(&[libc::KERN_PROC_PID, pid.cast_signed()]).unwrap_or_default();
+    let name = found.first().map(|process| process.ki_comm.map(|octet| octet as u8));
+    let octets = name.into_iter().flatten();
+    octets.take_while(|octet| *octet != 0).collect()
+}
+
+/// The first octets of the words that a process was started with, a zero at the end of each; none if the system does not
+/// tell.
+#[cfg(target_os = "macos")]
+pub(crate) fn command_line(pid: u32, octets_max: usize) -> Vec<u8> {
+    let said = told(&[libc::CTL_KERN, libc::KERN_PROCARGS2, pid.cast_signed()]);
+    let said = said.unwrap_or_default();
+    let words = crate::os::macos_arguments::words(&said);
+    words[..words.len().min(octets_max)].to_vec()
+}
+
+/// The first octets of the words that a process was started with, a zero at the end of each; none if the system does not
+/// tell.
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn command_line(pid: u32, octets_max: usize) -> Vec<u8> {
+    let name = [libc::CTL_KERN, libc::KERN_PROC, libc::KERN_PROC_ARGS, pid.cast_signed()];
+    let mut words = told(&name).unwrap_or_default();
+    words.truncate(octets_max);
+    words
+}
+
+/// What the system tells of processes.
+#[cfg(not(target_os = "macos"))]
+fn processes(which: &[i32]) -> Option<Vec<libc::kinfo_proc>> {
+    const SIZE: usize = size_of::<libc::kinfo_proc>();
+    let told = told(&[&[libc::CTL_KERN, libc::KERN_PROC], which].concat())?;
+    let all = told.chunks_exact(SIZE).map(|process| {
+        // SAFETY: there are so many octets, and each value of them is valid: numbers and pointers that nobody follows.
+        unsafe { ptr::read_unaligned(process.as_ptr().cast::<libc::kinfo_proc>()) }
+    });
+    let all: Vec<_> = all.collect();
+    // A kernel of another version has others.
+    all.iter().all(|process| process.ki_structsize as usize == SIZE).then_some(all)
+}
+
+/// What sysctl(3) tells under this name.
+fn told(name: &[i32]) -> Option<Vec<u8>> {
+    let mut name = name.to_vec();
+    let mut ask = |into: *mut libc::c_void, size: &mut usize| {
+        // SAFETY: the call reads the name, and writes at most as many octets as it is told that there are: none into no
+        // memory.
+        let done = unsafe {
+            libc::sysctl(name.as_mut_ptr(), name.len() as u32, into, size, ptr::null_mut(), 0)
+        };
+        (done == 0).then_some(())
+    };
+    let mut size = 0;
+    ask(ptr::null_mut(), &mut size)?;
+    // Processes may have begun since.
+    size += size / 8;
+    let mut octets = vec![0; size];
+    ask(octets.as_mut_ptr().cast(), &mut size)?;
+    octets.truncate(size);
+    Some(octets)
 }
 
 /// The number of the network that this process is in. macOS has one alone, and a jail with one of its own has its own

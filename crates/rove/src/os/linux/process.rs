@@ -1,4 +1,4 @@
-//! This process: what it lets others see, its files and threads, and chance.
+//! This process: what it lets others see, its files and threads, and chance; and what is known of others.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -53,6 +53,38 @@ pub(crate) fn close_from(first: u32) {
 pub(crate) fn is_single_threaded() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1)
         || !Path::new("/proc/self/task").exists()
+}
+
+/// Whether a process's first thread has started others. What cannot be seen may be there.
+pub(crate) fn has_children(pid: u32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    children.map_or(true, |children| !children.trim().is_empty())
+}
+
+/// The name of the program that a process runs, cut off by the kernel after 15 octets; empty if the system does not tell.
+pub(crate) fn program_name(pid: u32) -> Vec<u8> {
+    let mut name = first_octets(&format!("/proc/{pid}/comm"), NAME_OCTETS_MAX);
+    name.truncate(name.trim_ascii_end().len());
+    name
+}
+
+/// The longest name of a program, in octets; the kernel's are shorter.
+const NAME_OCTETS_MAX: u64 = 64;
+
+/// The first octets of the words that a process was started with, a zero at the end of each; none if the system does not
+/// tell.
+pub(crate) fn command_line(pid: u32, octets_max: usize) -> Vec<u8> {
+    first_octets(&format!("/proc/{pid}/cmdline"), octets_max as u64)
+}
+
+/// What a file begins with, as far as it can be read.
+fn first_octets(path: &str, octets_max: u64) -> Vec<u8> {
+    let mut octets = Vec::new();
+    if let Ok(file) = File::open(path) {
+        // Of a process that is gone meanwhile, nothing more is told.
+        let _ = file.take(octets_max).read_to_end(&mut octets);
+    }
+    octets
 }
 
 /// The number of the network that this process is in (namespaces(7)), if the system tells.

@@ -16,7 +16,9 @@ use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 use crate::os::locked;
 use crate::os::system;
 pub(crate) use crate::os::system::memory::{give_back_freed_memory, keep_freed_memory};
-pub(crate) use crate::os::system::process::{is_single_threaded, own_program};
+pub(crate) use crate::os::system::process::{
+    command_line, has_children, is_single_threaded, own_program, program_name,
+};
 use crate::os::unix::fs::bits;
 
 /// The soft limit on core files before [`harden`], for the programs that we start.
@@ -190,7 +192,36 @@ const SIGNAL_LAST: i32 = 31;
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+
     use super::*;
+
+    #[test]
+    fn a_process_has_a_name_words_and_children() {
+        // It has no child until a line comes, and then one that answers the next line.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo up; read -r line; cat; :", "a name"]);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(shell.stdout.take().unwrap());
+        let mut answer = String::new();
+        said.read_line(&mut answer).unwrap();
+        let pid = shell.id();
+        assert_eq!(program_name(pid), b"sh");
+        let words = b"sh\0-c\0echo up; read -r line; cat; :\0a name\0";
+        assert_eq!(command_line(pid, 100), words);
+        assert_eq!(command_line(pid, 10), words[..10]);
+        assert!(!has_children(pid));
+
+        let mut keys = shell.stdin.take().unwrap();
+        keys.write_all(b"one\ntwo\n").unwrap();
+        said.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "up\ntwo\n");
+        assert!(has_children(pid));
+        drop(keys);
+        shell.wait().unwrap();
+        assert_eq!((program_name(pid), command_line(pid, 100)), (vec![], vec![]));
+    }
 
     #[test]
     fn a_process_with_threads_does_not_detach() {

@@ -1,6 +1,5 @@
 //! How long a session lasts that no client is heard of.
 
-use std::fs;
 use std::time::Duration;
 
 use rove_session::server::PRESENT_FOR;
@@ -9,6 +8,7 @@ use rove_ssp::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Running, Shell};
+use crate::os::process;
 use crate::sessions::line::Kind;
 
 /// How long an ended program's last screen, lines and status are kept for a client that is away.
@@ -116,10 +116,7 @@ impl Shell {
     /// Whether the shell has started something that runs.
     fn has_children(&self) -> bool {
         let Running::Started(child) = &self.program else { return false };
-        let pid = child.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        // What cannot be seen may be there.
-        children.map_or(true, |children| !children.trim().is_empty())
+        process::has_children(child.id())
     }
 
     /// Ends the session of which nobody can be told.

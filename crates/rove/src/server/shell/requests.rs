@@ -1,7 +1,6 @@
 //! What the user's other processes ask of a session by its control socket.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::IpAddr;
 
 use rove_session::Viewer;
@@ -18,9 +17,6 @@ use crate::server::limits::{GOODBYE_WAIT, GOODBYES};
 use crate::server::options::Greeting;
 use crate::server::secret::{Secret, announcement};
 use crate::sessions::line::{Attach, Clients, Request, Session, State, refusal};
-
-/// The longest name of a program, in octets; the kernel's are shorter.
-const COMMAND_OCTETS_MAX: u64 = 64;
 
 impl Shell {
     /// Answers all who have said what they want.
@@ -123,14 +119,8 @@ impl Shell {
             }
             _ => 0,
         };
-        let mut name = Vec::new();
-        if pid > 0
-            && let Ok(file) = File::open(format!("/proc/{pid}/comm"))
-        {
-            // What is gone meanwhile has no name any more.
-            let _ = file.take(COMMAND_OCTETS_MAX).read_to_end(&mut name);
-        }
-        let name = name.trim_ascii_end().to_vec();
+        // What is gone meanwhile has no name any more.
+        let name = if pid > 0 { os::process::program_name(pid) } else { Vec::new() };
         (pid, if name.is_empty() { self.life.program.clone() } else { name })
     }
 
