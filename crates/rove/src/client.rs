@@ -137,6 +137,9 @@ pub async fn run(
     }
     let mut client = machine(now, kind, found.secret, server, window(trace), settings)
         .map_err(|e| failed("no randomness", e))?;
+    if let Some(version) = &found.version {
+        client.name_host_version(version);
+    }
     if let Some(warning) = &found.warning {
         client.warn(now, warning);
     }

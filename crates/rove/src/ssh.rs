@@ -133,6 +133,8 @@ pub struct Reached {
     pub secret: Secret,
     /// Where it may be reached, best first.
     pub candidates: Candidates,
+    /// The rove there and its version, if the host has said so.
+    pub version: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,
     /// There is a rove as well, which does not run.
@@ -253,10 +255,12 @@ impl Login {
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
         self.tell(kind, candidates.addresses[0], &reply.facts, trace);
         let is_broken = reply.facts.get("BROKEN").is_some();
+        let version = reply.facts.get("FOUND").map(|said| printable(said.as_bytes(), 40));
         Ok(Found::Server(Reached {
             kind,
             secret,
             candidates,
+            version,
             warning,
             is_broken,
             stream,

@@ -74,6 +74,8 @@ pub struct Client {
     held_line: HeldLine,
     /// It was found out whether the server can do what was asked for.
     told_of_obscuring: bool,
+    /// The server's program and version, where ssh has told them.
+    host_version: Option<String>,
     /// Streams beside the session were not yet told that somebody types.
     is_active: bool,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
@@ -134,6 +136,7 @@ impl Client {
             held_line: HeldLine::new(),
             is_active: false,
             told_of_obscuring: false,
+            host_version: None,
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
             gauge: Gauge::new(now),
@@ -253,6 +256,11 @@ impl Client {
     /// The program goes on after it was stopped: the terminal shows something else now.
     pub fn resumed(&mut self) {
         self.painter.resumed();
+    }
+
+    /// The server is this program of this version, for words about what it cannot do.
+    pub fn name_host_version(&mut self, version: &str) {
+        self.host_version = Some(String::from(version));
     }
 
     /// Shows a warning once the server was heard, long enough to be read.

@@ -110,6 +110,13 @@ impl<L: State, R: State> Connection<L, R> {
         }
     }
 
+    /// The mouse has moved: see [`Endpoint::mouse_moved`].
+    pub fn mouse_moved(&mut self, now: Time) {
+        if self.is_open() {
+            self.endpoint.mouse_moved(now);
+        }
+    }
+
     /// The typed keys are longer than a slot carries: see [`Endpoint::pasted`].
     pub fn pasted(&mut self) {
         self.endpoint.pasted();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{GOOD, Pair, client_config, server_config};
 use rove_session::client::{self, Obscure};
 use rove_session::{LineMode, Peer, server};
-use rove_ssp::{ConnId, NativeWire, Role, SessionSecrets, SlotTiming, Time, Timing};
+use rove_ssp::{ConnId, NativeWire, Role, SessionSecrets, SlotTiming, Time, Timing, Wire};
 
 fn obscured() -> Pair {
     let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
@@ -95,6 +95,28 @@ fn a_key_waits_for_a_slot_at_most() {
     }
 }
 
+/// The mouse prolongs a run by a second and no more, while it moves; a press of its button does as a key.
+#[test]
+fn motion_of_the_mouse_prolongs_a_run_by_a_second() {
+    let moves =
+        |button: u32, place: u32| format!("\x1b[<{button};{};{}M", 10 + place % 40, 5 + place % 9);
+    for (last, wanted) in [(35, 900..=1_100), (64, 1_900..=5_100)] {
+        let mut pair = obscured();
+        pair.keys(b"k");
+        for place in 0..60 {
+            pair.keys(moves(35, place).as_bytes()).run_ms(100);
+            assert!(pair.client.is_in_run(pair.now));
+        }
+        pair.keys(moves(last, 60).as_bytes());
+        let end = pair.now;
+        while pair.client.is_in_run(pair.now) {
+            pair.run_ms(1);
+        }
+        let took = pair.now.since(end).as_millis();
+        assert!(wanted.contains(&took), "{last}: {took} ms");
+    }
+}
+
 #[test]
 fn a_paste_goes_at_once() {
     let mut pair = obscured();
@@ -110,12 +132,43 @@ fn a_paste_goes_at_once() {
 
 #[test]
 fn the_user_is_told_where_typing_cannot_be_hidden() {
-    for (peer, words) in [
-        (Peer::Stock, "rove: mosh-server cannot hide typing"),
-        (Peer::Rove, "rove: this host cannot hide typing"),
+    let native = |role| {
+        let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+        Box::new(NativeWire::new(&secrets, ConnId::new(7), role)) as Box<dyn Wire>
+    };
+    let mosh = |role| {
+        if role == Role::Client {
+            client_config(Peer::Rove).wire
+        } else {
+            server_config(Peer::Rove).wire
+        }
+    };
+    for (peer, wire, version, words) in [
+        (
+            Peer::Stock,
+            &mosh as &dyn Fn(Role) -> Box<dyn Wire>,
+            None,
+            "rove: mosh-server cannot hide typing",
+        ),
+        (Peer::Rove, &mosh, Some("rove 0.1.0"), "rove: the mosh wire cannot hide typing"),
+        (
+            Peer::Rove,
+            &native,
+            Some("rove 0.0.9"),
+            "rove: this host cannot hide typing (rove 0.0.9 there)",
+        ),
+        (Peer::Rove, &native, None, "rove: this host cannot hide typing "),
     ] {
-        let client = client::Config { obscure: Obscure::Always, ..client_config(peer) };
-        let mut pair = Pair::with(GOOD, client, server_config(peer));
+        let client = client::Config {
+            wire: wire(Role::Client),
+            obscure: Obscure::Always,
+            ..client_config(peer)
+        };
+        let server = server::Config { wire: wire(Role::Server), ..server_config(peer) };
+        let mut pair = Pair::with(GOOD, client, server);
+        if let Some(version) = version {
+            pair.client.name_host_version(version);
+        }
         pair.run_ms(500);
         let bar = pair.top();
         assert!(bar.starts_with(words), "{bar}");

@@ -315,6 +315,13 @@ impl Path {
             envelope.control.padding +=
                 lengths::padding(&envelope.control, bare, least, self.datagram_max(to));
         }
+        let bytes = self.wire.sealed_bytes(&envelope) + payload.len();
+        if let Some(slot) = &mut envelope.control.slot
+            && slot.answer_bytes > 0
+        {
+            // A short answer to a long datagram would show a paste twice.
+            slot.answer_bytes = bytes.try_into().unwrap_or(u16::MAX);
+        }
         // The wire may have to change keys before it seals.
         self.advance(now);
         let seq = self.wire.seal(&envelope, payload, out)?;

@@ -55,6 +55,9 @@ pub const SLOT_MIN: Duration = Duration::from_millis(20);
 pub const SLOT_MAX: Duration = Duration::from_millis(200);
 const HOLD_MAX_MS: u8 = 20;
 
+/// A run goes on for so long at least after the mouse has moved: a pointer that rests on a moving hand would prolong it for
+/// ever as keys do.
+const MOTION_TAIL: Duration = Duration::from_secs(1);
 /// A datagram is made so long before it leaves: how long that takes depends on what it carries.
 const MADE_BEFORE: Duration = Duration::from_micros(500);
 /// A slot that is later than this is left out: a busy machine must not send two at once.
@@ -168,6 +171,14 @@ impl Grid {
         }
     }
 
+    /// The mouse moved: a run begins as with a key, but one that is on is prolonged by less.
+    pub(crate) fn motion(&mut self, now: Time) {
+        match &mut self.run {
+            Some(run) => run.until = run.until.max(now + MOTION_TAIL),
+            None => self.key(now),
+        }
+    }
+
     /// Whether a run is on.
     pub(crate) fn is_on(&self) -> bool {
         self.run.is_some()
@@ -210,7 +221,7 @@ impl Grid {
         (late <= LATE_MAX).then_some((kind, at))
     }
 
-    /// The control item of a datagram of this length in a slot.
+    /// The control item of a slot's datagram of at least this length.
     pub(crate) fn item(&self, kind: SlotKind, octets: usize) -> Slot {
         Slot {
             slot_ms: self.timing.slot.as_millis() as u8,
@@ -442,6 +453,20 @@ mod tests {
                 last = answers.take(made).unwrap().at;
                 assert!(last <= ms(1 + 3 + 1) + MADE_BEFORE * 4, "{seed}: {last:?}");
             }
+        }
+    }
+
+    /// A run that motion alone prolongs ends within a second of it, and never before its key has it.
+    #[test]
+    fn motion_prolongs_a_run_by_a_second() {
+        for (last, ends) in [(900, 2_000..=5_000), (20_000, 21_000..=21_000)] {
+            let mut grid = Grid::new(SlotTiming::ROVE, JITTER, 3);
+            grid.motion(ms(0));
+            for at in (100..=last).step_by(100) {
+                grid.motion(ms(at));
+            }
+            let until = grid.run.unwrap().until.as_micros() / 1_000;
+            assert!(ends.contains(&until), "{last}: {until}");
         }
     }
 

@@ -19,13 +19,15 @@ use rove_ssp::{
     StreamId, Time, Timing, Transmit,
 };
 
-/// The keys of a play, all at the same times.
+/// The keys of a play, all but the last at the same times.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Typed {
     /// Keys that are kept.
     Nothing,
     Keys,
     TwiceAsMany,
+    /// The same keys, and one more at some moment between two of them, which draws the run's end anew.
+    Between,
 }
 
 /// A hostile path, the same for all that are compared: the fate of each departure depends on its place alone.
@@ -215,6 +217,7 @@ fn play(path: Path, typed: Typed, span: Duration) -> (Vec<(Time, Role, usize)>, 
     assert_eq!(pair.client.answers_slots(), Some(true));
     pair.echoes = typed != Typed::Nothing;
     let mut rng = Rng::new(path.seed);
+    let mut others = Rng::new(!path.seed);
     pair.departures.clear();
     let mut next_key = START;
     let roams_at = START + Duration::from_millis(3_300);
@@ -224,7 +227,7 @@ fn play(path: Path, typed: Typed, span: Duration) -> (Vec<(Time, Role, usize)>, 
         pair.client.typed(now);
         match typed {
             Typed::Nothing => {}
-            Typed::Keys => pair.client.update(now, |log| log.push(b"k")),
+            Typed::Keys | Typed::Between => pair.client.update(now, |log| log.push(b"k")),
             Typed::TwiceAsMany => pair.client.update(now, |log| log.push(b"kk")),
         }
         pair.typed_at.push((now, pair.client.local().len()));
@@ -232,11 +235,28 @@ fn play(path: Path, typed: Typed, span: Duration) -> (Vec<(Time, Role, usize)>, 
         if path.roams && next_key > roams_at {
             pair.from = "203.0.113.7:4444".parse().unwrap();
         }
+        if typed == Typed::Between {
+            let gap = next_key.since(now).as_micros() as u32;
+            pair.run_until(now + Duration::from_micros(u64::from(1 + others.below(gap - 1))));
+            let now = pair.now;
+            pair.client.typed(now);
+            pair.client.update(now, |log| log.push(b"b"));
+            pair.typed_at.push((now, pair.client.local().len()));
+        }
     }
     while pair.client.is_in_run(pair.now) {
         pair.run_until(pair.now + Duration::from_millis(5));
     }
     (std::mem::take(&mut pair.departures), pair)
+}
+
+/// When the last slot's datagram left.
+fn last_slot(departures: &[(Time, Role, usize)]) -> Time {
+    departures.iter().filter(|it| it.1 == Role::Server).map(|it| it.0).max().unwrap()
+}
+
+fn before(departures: &[(Time, Role, usize)], end: Time) -> Vec<(Time, Role, usize)> {
+    departures.iter().filter(|it| it.0 < end).copied().collect()
 }
 
 fn seeds() -> RangeInclusive<u64> {
@@ -275,11 +295,18 @@ fn departures_in_a_run_say_nothing_of_keys() {
         let path = path(seed);
         let span = Duration::from_secs(8);
         let (none, _) = play(path, Typed::Nothing, span);
-        for typed in [Typed::Keys, Typed::TwiceAsMany] {
+        for typed in [Typed::Keys, Typed::Between] {
             let (with, mut pair) = play(path, typed, span);
-            let differs = none.iter().zip(&with).find(|(a, b)| a != b);
+            // Keys at other moments end the run at another one: what is on in both is compared.
+            let end = match typed {
+                Typed::Between => last_slot(&none).min(last_slot(&with)),
+                _ => Time::from_micros(u64::MAX),
+            };
+            let [without, with] = [&none, &with].map(|all| before(all, end));
+            let differs = without.iter().zip(&with).find(|(a, b)| a != b);
             assert_eq!(differs, None, "SEEDS={seed}-{seed} {typed:?} {path:?}");
-            assert_eq!(none.len(), with.len(), "SEEDS={seed}-{seed} {typed:?}");
+            assert_eq!(without.len(), with.len(), "SEEDS={seed}-{seed} {typed:?}");
+            assert!(end > START + span + Duration::from_secs(1), "SEEDS={seed}-{seed} {typed:?}");
             pair.path.loss = 0;
             pair.run_until(pair.now + Duration::from_secs(60));
             let (typed, came) = (pair.client.local().len(), pair.server.remote().len());
@@ -294,6 +321,32 @@ fn departures_in_a_run_say_nothing_of_keys() {
         let lengths: Vec<usize> = own.map(|it| it.2).collect();
         assert!(lengths.iter().all(|length| *length == 128), "SEEDS={seed}-{seed} {lengths:?}");
         assert!(lengths.len() > 100, "SEEDS={seed}-{seed} {}", lengths.len());
+    }
+}
+
+/// An answer is no shorter than the datagram that it answers.
+#[test]
+fn a_paste_does_not_show_twice() {
+    let mut pair = fair();
+    pair.client.typed(START);
+    pair.run_until(START + Duration::from_millis(400));
+    let mut octets = Vec::new();
+    Rng::new(1).fill(900, &mut octets);
+    for (pasted, wanted) in [(90, 256), (300, 512), (900, 1200)] {
+        pair.departures.clear();
+        pair.client.typed(pair.now);
+        pair.client.pasted();
+        pair.client.update(pair.now, |log| log.push(&octets[..pasted]));
+        pair.run_until(pair.now + Duration::from_millis(400));
+        let to = |role: Role| pair.departures.iter().filter(move |it| it.1 == role);
+        let long: Vec<_> = to(Role::Server).filter(|it| it.2 > 128).collect();
+        assert!(!long.is_empty() && long.iter().all(|it| it.2 == wanted), "{long:?}");
+        for slot in to(Role::Server).filter(|it| it.0 + 2 * DELAY < pair.now) {
+            let came = slot.0 + DELAY;
+            let answer = to(Role::Client).find(|it| it.0 >= came).unwrap();
+            assert!(answer.0 < came + Duration::from_millis(5), "{answer:?}");
+            assert_eq!(answer.2, slot.2, "{pasted} octets");
+        }
     }
 }
 

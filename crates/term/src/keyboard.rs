@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::keyboard::key::{ALL_KEYS, Key};
-use crate::keyboard::lex::Piece;
+use crate::keyboard::lex::{Bare, Piece};
 use crate::keyboard::protocol::{Brackets, Form, Protocol};
 
 pub use crate::keyboard::protocol::KeyboardProtocol;
@@ -289,6 +289,29 @@ fn key_of(piece: &Piece<'_>) -> Option<Key> {
     }
 }
 
+/// Whether this is nothing but reports that the mouse has moved, in the form of mode 1006 or the oldest. Presses, releases
+/// and the wheel are none.
+pub fn is_mouse_motion(octets: &[u8]) -> bool {
+    let mut rest = octets;
+    while !rest.is_empty() {
+        let (button, length) = match *rest {
+            [ESC, b'[', b'M', button, _, _, ..] => (button.wrapping_sub(b' ').into(), 6),
+            _ => match lex::read(rest, Bare::None) {
+                Some((Piece::Mouse([button, ..], _), length)) => (button, length),
+                _ => return false,
+            },
+        };
+        if button & MOTION == 0 {
+            return false;
+        }
+        rest = &rest[length..];
+    }
+    !octets.is_empty()
+}
+
+/// The bit of a mouse report's button that says that it moved.
+const MOTION: u32 = 32;
+
 /// A report in cells, from 1, as one in pixels, from 1: the middle of the cell.
 fn in_pixels([button, col, row]: [u32; 3], last: u8, (width, height): (u32, u32)) -> Vec<u8> {
     let middle = |cell: u32, side: u32| {
@@ -491,6 +514,28 @@ mod tests {
                 &format!("{report}\x18"),
                 &format!("{report}\x1b[120;5u"),
             );
+        }
+    }
+
+    #[test]
+    fn motion_is_no_key() {
+        for (octets, is_motion) in [
+            ("\x1b[<35;24;3M", true),
+            ("\x1b[<35;24;3M\x1b[<32;25;3M", true),
+            ("\x1b[MC!!", true),
+            ("\x1b[M@!!\x1b[<35;1;1M", true),
+            ("\x1b[<0;24;3M", false),
+            ("\x1b[<0;24;3m", false),
+            ("\x1b[<64;24;3M", false),
+            ("\x1b[M !!", false),
+            ("\x1b[<35;24;3Mx", false),
+            ("x\x1b[<35;24;3M", false),
+            ("\x1b[<35;24", false),
+            ("\x1b[M", false),
+            ("\x1b[A", false),
+            ("", false),
+        ] {
+            assert_eq!(is_mouse_motion(octets.as_bytes()), is_motion, "{octets:?}");
         }
     }
 

@@ -50,7 +50,7 @@ pub mod width;
 pub use dialect::terminfo::{self, Terminfo};
 pub use dialect::{Ability, Colors, Dialect, Emulation};
 pub use emulator::xtwinops::Resizing;
-pub use keyboard::{Keyboard, KeyboardProtocol, Typed};
+pub use keyboard::{Keyboard, KeyboardProtocol, Typed, is_mouse_motion};
 pub use probe::Listener;
 pub use render::{
     LineEdge, announces, enter, feed, frame, leave, project, repaint, repaint_below, same,

@@ -85,6 +85,7 @@ fn run(
         kind: Peer::Stock,
         secret,
         candidates,
+        version: None,
         warning: None,
         is_broken: false,
         stream: None,

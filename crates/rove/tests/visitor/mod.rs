@@ -124,6 +124,7 @@ impl Host {
             kind: Peer::Rove,
             secret: Secret::Native(secrets(words[1], conn), conn),
             candidates: Candidates { addresses: vec![address], named: 1 },
+            version: None,
             warning: None,
             is_broken: false,
             stream: None,

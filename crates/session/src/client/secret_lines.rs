@@ -1,9 +1,11 @@
 //! Keeps what is typed on a hidden line until its end, and sends it as one state that does not tell how long it is.
 
+use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::vec::Vec;
 
 use rove_ssp::Time;
+use rove_term::is_mouse_motion;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::client::bar::{Lifetime, WARNING_STAYS};
@@ -24,8 +26,19 @@ impl Client {
         }
         self.told_of_obscuring = true;
         if self.connection.endpoint().answers_slots() != Some(true) {
-            let who = if self.peer == Peer::Stock { "mosh-server" } else { "this host" };
-            self.bar.warn(now, &format!("{who} cannot hide typing"));
+            let text = match self.peer {
+                Peer::Stock => "mosh-server cannot hide typing".to_owned(),
+                // The host may be as new as this end.
+                Peer::Rove if !self.connection.endpoint().wire_has_slots() => {
+                    "the mosh wire cannot hide typing".to_owned()
+                }
+                Peer::Rove => {
+                    let there =
+                        self.host_version.as_ref().map(|version| format!(" ({version} there)"));
+                    format!("this host cannot hide typing{}", there.unwrap_or_default())
+                }
+            };
+            self.bar.warn(now, &text);
         }
     }
 
@@ -53,8 +66,14 @@ impl Client {
     /// Takes typed keys: `plain` as a terminal without any protocol sends them. Keeps those that may be, and else sends
     /// what was kept ahead of them.
     pub(super) fn take_keys(&mut self, now: Time, plain: &[u8], steps: &mut [Step]) {
-        if steps.iter().any(|step| matches!(step, Step::Typed(_) | Step::Untyped(_))) {
+        let mut sent = steps.iter().filter_map(|step| match step {
+            Step::Typed(octets) | Step::Untyped(octets) => Some(octets),
+            _ => None,
+        });
+        if sent.clone().any(|octets| !is_mouse_motion(octets)) {
             self.connection.typed(now);
+        } else if sent.next().is_some() {
+            self.connection.mouse_moved(now);
         }
         let mut told = Zeroizing::new(self.held_line.octets().to_vec());
         told.extend_from_slice(plain);

@@ -16,7 +16,7 @@ use crate::wire::deflate::Deflater;
 use crate::wire::{Control, Role, Slot};
 
 /// Octets of what is typed that a slot carries. With the longest head, a list of lost datagrams and an answer to a question
-/// they fit the shortest step.
+/// they fit the shortest step: its length must not depend on what else it says. That is 580 keys a second.
 const KEYS_MAX: usize = 32;
 
 impl<L: State, R: State> Endpoint<L, R> {
@@ -30,6 +30,15 @@ impl<L: State, R: State> Endpoint<L, R> {
         }
     }
 
+    /// The mouse has moved: a run begins, or goes on for a second at least.
+    pub fn mouse_moved(&mut self, now: Time) {
+        if self.answers_slots() == Some(true)
+            && let Some(grid) = &mut self.runs.grid
+        {
+            grid.motion(now);
+        }
+    }
+
     /// The keys of the last change are longer than a slot carries, as with a paste. They go at once with the next slot.
     pub fn pasted(&mut self) {
         self.runs.is_long = true;
@@ -38,6 +47,11 @@ impl<L: State, R: State> Endpoint<L, R> {
     /// Whether the peer answers slots. `None` before it was heard.
     pub fn answers_slots(&self) -> Option<bool> {
         self.path.answers_slots()
+    }
+
+    /// Whether the wire has slots at all: the mosh wire has none.
+    pub fn wire_has_slots(&self) -> bool {
+        self.path.carries_reports()
     }
 
     /// Whether a run of slots is on, of ours or of the peer's.

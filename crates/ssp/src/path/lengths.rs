@@ -3,8 +3,8 @@
 
 use crate::wire::Control;
 
-/// Octets of such a datagram; what needs more takes what the path takes. 128 hold some 60 keys, or an answer of 64
-/// octets of host bytes.
+/// Octets of such a datagram; what needs more takes what the path takes. 128 hold an answer of 64 octets of host bytes, or
+/// as many keys beside the shortest head.
 pub(crate) const STEPS: [usize; 3] = [128, 256, 512];
 
 /// Which lengths a datagram may have.
@@ -24,9 +24,11 @@ pub(crate) fn step(octets: usize, longest: usize) -> usize {
 }
 
 /// Octets of padding that make a datagram as long as a step of at least `least`, if it has `bare` octets with these items.
+/// The peer may have asked for more than this way takes.
 pub(crate) fn padding(control: &Control, bare: usize, least: usize, longest: usize) -> usize {
     // A list of items has a length, too, and padding has its kind.
     let head = if *control == Control::default() { LIST_LENGTH } else { 0 };
+    let least = least.min(longest);
     match step(bare.max(least), longest) {
         exact if exact == bare => 0,
         _ => step((bare + head + 1).max(least), longest) - bare - head,
@@ -37,7 +39,9 @@ pub(crate) fn padding(control: &Control, bare: usize, least: usize, longest: usi
 pub(crate) fn padded_max(bare: usize, lengths: Lengths, longest: usize) -> usize {
     match lengths {
         Lengths::Own => bare,
-        Lengths::Stepped { least } => step((bare + LIST_LENGTH + 1).max(least), longest),
+        Lengths::Stepped { least } => {
+            step((bare + LIST_LENGTH + 1).max(least.min(longest)), longest)
+        }
     }
 }
 
@@ -94,5 +98,7 @@ mod tests {
         ] {
             assert_eq!(padding(&control, bare, 0, 1200), want, "{bare}");
         }
+        assert_eq!(padding(&asks, 100, 512, 1200), 412);
+        assert_eq!(padding(&asks, 100, 1400, 1200), 1100, "no more than the path takes");
     }
 }
