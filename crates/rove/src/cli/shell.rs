@@ -66,7 +66,7 @@ pub(super) fn session(
     // A thread that has looked up a name ends at once: it does not outlive the moment at which the session is confined.
     run(runtime().thread_keep_alive(Duration::ZERO), async {
         let ready = forward.prepare(&mut login, trace).await?;
-        obscure_as_ssh(&mut settings, &login).await;
+        obscure_as_ssh(&mut settings.obscure, &mut settings.obscure_slot, &login).await;
         let found = match login.search(trace).await? {
             Found::Server(reached) => {
                 install::suggest(&login, &reached, asking, trace);
@@ -304,7 +304,7 @@ pub(super) fn settings(
         window,
         name: "rove",
         title_prefix: prefix,
-        obscure: session.obscure.map(Obscure::from).or(own.obscure),
+        obscure: obscured(session, own),
         obscure_slot: session.obscure_slot,
         history: session.history.map_or(LINES_MAX, u64::from),
         wants_fewer: false,
@@ -318,12 +318,21 @@ pub(super) fn settings(
     })
 }
 
+/// The user's words say this, or else ROVE_OBSCURE, or else rove's file.
+fn obscured(session: &SessionArgs, own: &HostConfig) -> Option<Obscure> {
+    session.obscure.map(Obscure::from).or(own.obscure)
+}
+
 /// Takes the interval of ssh's ObscureKeystrokeTiming, unless the user chose something else for rove.
-pub(super) async fn obscure_as_ssh(settings: &mut Settings, login: &Login) {
-    let is_open = matches!(settings.obscure, None | Some(Obscure::Always));
+pub(super) async fn obscure_as_ssh(
+    obscure: &mut Option<Obscure>,
+    slot: &mut Option<Duration>,
+    login: &Login,
+) {
+    let is_open = matches!(obscure, None | Some(Obscure::Always));
     if is_open && let Some(interval) = login.obscure_interval().await {
-        settings.obscure = Some(Obscure::Always);
-        settings.obscure_slot.get_or_insert(interval);
+        *obscure = Some(Obscure::Always);
+        slot.get_or_insert(interval);
     }
 }
 
@@ -348,4 +357,77 @@ fn cannot_move(again: &Again) -> Failure {
             again.line(),
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Marks the environment of this test when it runs again, with a variable of its own.
+    const AGAIN: &str = "THIS_TEST_RUNS_AGAIN";
+
+    /// Options go before ROVE_OBSCURE, that before rove's file, and ssh's interval behind all.
+    #[test]
+    fn what_is_hidden_is_said_in_this_order() {
+        if variable_os(AGAIN).is_none() {
+            for variable in ["", "secrets", "always", "never"] {
+                let mut again = Command::new(std::env::current_exe().expect("it runs"));
+                let name = concat!(module_path!(), "::what_is_hidden_is_said_in_this_order");
+                // The harness leaves out the crate.
+                let name = name.split_once("::").expect("it is in a crate").1;
+                again.args(["--exact", name]).env(AGAIN, "1").env_remove("ROVE_OBSCURE");
+                if !variable.is_empty() {
+                    again.env("ROVE_OBSCURE", variable);
+                }
+                let output = again.output().expect("it runs");
+                let passed = String::from_utf8_lossy(&output.stdout).contains(" 1 passed");
+                assert!(output.status.success() && passed, "{variable}: {output:?}");
+            }
+            return;
+        }
+        let (always, secrets, never) = (Obscure::Always, Obscure::Secrets, Obscure::Never);
+        let yes = "obscurekeystroketiming yes\n";
+        let every_80 = "obscurekeystroketiming interval:80\n";
+        let mut judged = 0;
+        for (line, variable, file, ssh, obscure, slot_ms) in [
+            ("h", "", None, yes, None, None),
+            ("h", "", None, every_80, Some(always), Some(80)),
+            ("h", "", Some(never), every_80, Some(never), None),
+            ("h", "", Some(always), every_80, Some(always), Some(80)),
+            ("--obscure h", "", Some(never), yes, Some(always), None),
+            ("--obscure h", "", None, every_80, Some(always), Some(80)),
+            ("--obscure --obscure-slot=40 h", "", None, every_80, Some(always), Some(40)),
+            ("--obscure-slot=40 h", "", None, every_80, Some(always), Some(40)),
+            ("--obscure=secrets h", "", None, every_80, Some(secrets), None),
+            ("--obscure=never h", "", None, every_80, Some(never), None),
+            ("h", "secrets", Some(always), every_80, Some(secrets), None),
+            ("--obscure h", "secrets", None, every_80, Some(always), Some(80)),
+            ("h", "always", Some(never), yes, Some(always), None),
+            ("h", "always", None, every_80, Some(always), Some(80)),
+            ("--obscure=secrets h", "always", None, every_80, Some(secrets), None),
+            ("h", "never", Some(always), every_80, Some(never), None),
+            ("--obscure h", "never", None, yes, Some(always), None),
+        ] {
+            if variable_os("ROVE_OBSCURE").unwrap_or_default() != *variable {
+                continue;
+            }
+            judged += 1;
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let words = RoveArgs::read(&words).expect("words that are known");
+            let own = HostConfig { obscure: file, ..HostConfig::default() };
+            let login = words.login(&own).expect("a host");
+            login.report.set(Ok(ssh.to_owned())).expect("nobody has asked ssh");
+            let (mut found, mut slot) =
+                (obscured(&words.session, &own), words.session.obscure_slot);
+            runtime()
+                .build()
+                .expect("a runtime")
+                .block_on(obscure_as_ssh(&mut found, &mut slot, &login));
+            let slot = slot.map(|slot| slot.as_millis());
+            assert_eq!((found, slot), (obscure, slot_ms), "{line}, {variable}, {file:?}, {ssh}");
+        }
+        assert!(judged >= 2);
+    }
 }
