@@ -24,6 +24,7 @@ use rove_lab::testing::predict::live::{Report, Scene, hidden, play};
 use rove_lab::testing::predict::typist::{Secrecy, Typist};
 use rove_lab::testing::run::{limited, look_again_later};
 use rove_lab::testing::scratch::Scratch;
+use rove_session::client::Obscure;
 use rove_session::predict::{Display, Settings};
 
 /// A program that asks for a password.
@@ -146,10 +147,13 @@ const WORKERS: usize = 16;
 #[test]
 fn no_password_is_guessed() {
     let place = Programs::new().unwrap();
-    let scenes: Vec<(&Prompt, u64, Haste)> = PROMPTS
+    let scenes: Vec<Played<'_>> = PROMPTS
         .iter()
         .flat_map(|prompt| [100, 500].map(|rtt| (prompt, rtt)))
         .flat_map(|(prompt, rtt)| [Haste::Waits, Haste::Ahead].map(|haste| (prompt, rtt, haste)))
+        .map(|(prompt, rtt, haste)| (prompt, rtt, haste, Obscure::Secrets))
+        // With slots as well, once.
+        .chain(PROMPTS.iter().map(|prompt| (prompt, 100, Haste::Waits, Obscure::Always)))
         .filter(|scene| chosen("SCENE", &name(scene)))
         .collect();
     let (queue, faults) = (Mutex::new(scenes.iter()), Mutex::new(Vec::new()));
@@ -175,8 +179,11 @@ fn no_password_is_guessed() {
     assert!(shown * 100 >= keys * 60, "{shown} of {keys} keys at the shell were shown at once");
 }
 
-fn name((prompt, rtt, haste): &(&Prompt, u64, Haste)) -> String {
-    format!("{}, {rtt} ms, {haste:?}", prompt.name)
+/// A prompt, the round trip in ms, and how it is played.
+type Played<'a> = (&'a Prompt, u64, Haste, Obscure);
+
+fn name((prompt, rtt, haste, obscure): &Played<'_>) -> String {
+    format!("{}, {rtt} ms, {haste:?}, {obscure:?}", prompt.name)
 }
 
 /// Where the programs run: a home, a user without rights, and servers that want passwords.
@@ -284,7 +291,7 @@ impl Programs {
 
     /// Plays a scene, and up to twice more if a program was too slow on a busy machine. A wrong screen is never
     /// played again: one leak is one too many.
-    fn play_patiently(&self, scene: &(&Prompt, u64, Haste)) -> Result<Report, String> {
+    fn play_patiently(&self, scene: &Played<'_>) -> Result<Report, String> {
         let mut late = Vec::new();
         for seed in 1..=TRIES {
             match self.play(scene, seed) {
@@ -301,10 +308,10 @@ impl Programs {
         Err(late.join("\nand again: "))
     }
 
-    fn play(&self, scene: &(&Prompt, u64, Haste), seed: u64) -> Result<Report, Fault> {
+    fn play(&self, scene: &Played<'_>, seed: u64) -> Result<Report, Fault> {
         let fault = |what: String| Fault::Seen(format!("{}: {what}", name(scene)));
         let late = |what: String| Fault::Late(format!("{}: {what}", name(scene)));
-        let (prompt, rtt, haste) = *scene;
+        let (prompt, rtt, haste, obscure) = *scene;
         // Whoever reads a question needs a moment to do so.
         let wait = format!("{}\nquiet\nthink", prompt.wait);
         let wait = if haste == Haste::Waits { wait.as_str() } else { "" };
@@ -320,6 +327,7 @@ impl Programs {
             secret: LETTERS.to_owned(),
             link: Profile::delay(Duration::from_millis(rtt / 2)),
             settings: Settings::ROVE.with_display(Display::Always),
+            obscure,
         };
         let report = play(scene).map_err(|error| late(error.to_string()))?;
         if !report.leaks.is_empty() {
@@ -335,16 +343,20 @@ impl Programs {
             return Err(fault(what));
         }
         if prompt.asks == Asks::Hidden && haste == Haste::Waits {
-            let early = came_early(&report);
-            if early > 0 {
+            let Early { kept, others } = came_early(&report);
+            if kept > 0 {
+                return Err(fault(format!("{kept} keys that were kept came ahead of their Enter")));
+            }
+            // The host had not said in time that they may be kept.
+            if others > 0 {
                 return Err(late(format!(
-                    "{early} keys came ahead of their Enter: {:#?}",
+                    "{others} keys came ahead of their Enter: {:#?}",
                     report.last
                 )));
             }
         }
         let Report { shell_shown: shown, shell_keys: keys, echoed, .. } = report;
-        let name = name(&(prompt, rtt, haste));
+        let name = name(&(prompt, rtt, haste, obscure));
         say(&format!("{name}: {shown} of {keys} keys at the shell, {echoed} guesses echoed"));
         Ok(report)
     }
@@ -364,15 +376,25 @@ fn delivered(asks: Asks, report: &Report) -> Result<(), String> {
     }
 }
 
-/// How many keys of the secret the program's terminal got before its Enter was typed.
-fn came_early(report: &Report) -> usize {
+/// Keys of the secret that the program's terminal got before its Enter was typed: those that the client had kept, and
+/// others.
+struct Early {
+    kept: usize,
+    others: usize,
+}
+
+fn came_early(report: &Report) -> Early {
     let typed = &report.typed;
     let first = typed.iter().position(|(_, it)| it.secrecy == Secrecy::Secret).unwrap_or(0);
     let enter = typed[first..].iter().position(|(_, it)| it.octets == b"\r").unwrap_or(0);
-    let Some((at, _)) = typed.get(first + enter) else { return 0 };
+    let Some((at, _)) = typed.get(first + enter) else { return Early { kept: 0, others: 0 } };
     let before: usize = typed[..first].iter().map(|(_, it)| it.octets.len()).sum();
     let came = report.fed.iter().take_while(|(when, _)| when < at);
-    came.map(|(_, octets)| octets.len()).sum::<usize>().saturating_sub(before)
+    let early = came.map(|(_, octets)| octets.len()).sum::<usize>().saturating_sub(before);
+    // Octets come in the order in which they were typed.
+    let of = typed[first..].iter().flat_map(|(at, it)| it.octets.iter().map(move |_| at));
+    let kept = of.take(early).filter(|at| report.kept.contains(at)).count();
+    Early { kept, others: early - kept }
 }
 
 impl Drop for Programs {

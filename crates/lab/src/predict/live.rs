@@ -40,6 +40,8 @@ pub struct Scene {
     pub link: Profile,
     /// The rules that make the guesses.
     pub settings: Settings,
+    /// What a listener is kept from learning.
+    pub obscure: Obscure,
 }
 
 /// The observations.
@@ -61,6 +63,10 @@ pub struct Report {
     pub last: Vec<String>,
     /// The keys typed, and when.
     pub typed: Vec<(Time, Stroke)>,
+    /// When keys were typed that the client kept for the end of a hidden line.
+    pub kept: BTreeSet<Time>,
+    /// The program's screens, and since when each stood.
+    pub screens: Vec<(Time, Screen)>,
     /// The octets that the program's terminal was given, and when.
     pub fed: Vec<(Time, Vec<u8>)>,
     /// How often the bar said that the keys of a hidden line were not sent.
@@ -95,10 +101,10 @@ const CHUNK_BYTES: usize = 4_096;
 /// # Errors
 /// If the program does not start, a step of the script waits in vain, or an invariant breaks.
 pub fn play(scene: Scene) -> io::Result<Report> {
-    let Scene { command, mut typist, secret, link, settings } = scene;
+    let Scene { command, mut typist, secret, link, settings, obscure } = scene;
     let mut world = World::new(1);
-    let host = world.join(End::Host(Box::new(Stage::start(command)?)));
-    let person = Watcher::new(settings, world.address(host), secret);
+    let host = world.join(End::Host(Box::new(Stage::start(command, obscure)?)));
+    let person = Watcher::new(settings, world.address(host), secret, obscure);
     let person = world.join(End::Person(Box::new(person)));
     world.connect(person, host, link.clone());
     world.connect(host, person, link);
@@ -134,6 +140,7 @@ pub fn play(scene: Scene) -> io::Result<Report> {
             report.leaks.push(format!("{guess:?}"));
         }
     }
+    report.screens = held;
     Ok(report)
 }
 
@@ -195,9 +202,14 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(settings: Settings, server: std::net::SocketAddr, secret: String) -> Self {
+    fn new(
+        settings: Settings,
+        server: std::net::SocketAddr,
+        secret: String,
+        obscure: Obscure,
+    ) -> Self {
         Self {
-            seat: Seat::with(SIZE, settings, server, Obscure::Secrets),
+            seat: Seat::with(SIZE, settings, server, obscure),
             changed: Time::ZERO,
             program: String::new(),
             secret,
@@ -215,7 +227,11 @@ impl Watcher {
     }
 
     fn press(&mut self, now: Time, stroke: &Stroke) {
+        let held = self.seat.client.keys_held();
         self.seat.client.handle_keys(now, &stroke.octets);
+        if self.seat.client.keys_held() > held {
+            self.report.kept.insert(now);
+        }
         self.report.typed.push((now, stroke.clone()));
         self.paint(now);
         let letter = std::str::from_utf8(&stroke.octets).ok().and_then(|text| text.parse().ok());
@@ -296,11 +312,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn start(command: Command) -> io::Result<Self> {
+    fn start(command: Command, obscure: Obscure) -> io::Result<Self> {
         let (child, master) = spawn_on_pty(command, SIZE.rows, SIZE.cols)?;
         ioctl_fionbio(&master, true)?;
         Ok(Self {
-            server: seat::server(SIZE, Some(server::SCREEN_RATE)),
+            server: match obscure {
+                Obscure::Always => seat::server_with_slots(SIZE, Some(server::SCREEN_RATE)),
+                _ => seat::server(SIZE, Some(server::SCREEN_RATE)),
+            },
             _child: Owned(child),
             master,
             outgoing: VecDeque::new(),

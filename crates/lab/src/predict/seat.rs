@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use rove_session::client::Obscure;
 use rove_session::predict::Settings;
 use rove_session::{Client, Peer, Server, client, server};
-use rove_ssp::{Key, MoshWire, Role, Time, Timing};
+use rove_ssp::{
+    ConnId, Key, MoshWire, NativeWire, Role, SessionSecrets, SlotTiming, Time, Timing, Wire,
+};
 use rove_term::{Dialect, Screen, Size, Terminal, Width};
 
 use crate::experiments::sender::{Desk, Sender};
@@ -25,17 +27,22 @@ impl Seat {
         Self::with(size, settings, server, Obscure::Never)
     }
 
-    /// The same, and a listener is kept from learning this.
+    /// The same, and a listener is kept from learning this: with slots, for a server with [slots](server_with_slots).
     pub(crate) fn with(
         size: Size,
         settings: Settings,
         server: SocketAddr,
         obscure: Obscure,
     ) -> Self {
-        let sender = Sender { peer: Peer::Rove, obscure, ..Sender::stock() };
+        let slots = (obscure == Obscure::Always).then_some(SlotTiming::ROVE);
+        let (wire, timing) = match slots {
+            None => (mosh(Role::Client), Timing::MOSH),
+            Some(slots) => (native(Role::Client), Timing { slots: Some(slots), ..Timing::ROVE }),
+        };
+        let sender = Sender { peer: Peer::Rove, obscure, client: timing, ..Sender::stock() };
         let (tty, window) = (Dialect::ROVE, client::TtyScreen::Main);
         let desk = Desk { size, tty, window, title_prefix: "" };
-        let mut client = sender.client(Time::ZERO, wire(Role::Client), server, desk, 1);
+        let mut client = sender.client(Time::ZERO, wire, server, desk, 1);
         client.predict(settings);
         let mut tty = Terminal::new(size, Dialect::ROVE);
         tty.advance(&client.tty_open());
@@ -55,9 +62,19 @@ impl Seat {
 
 /// A server with this screen, whose screens use at most `screen_rate` bits a second.
 pub(crate) fn server(size: Size, screen_rate: Option<u64>) -> Server {
+    server_by(mosh(Role::Server), Timing::MOSH, size, screen_rate)
+}
+
+/// The same for a client that types in slots.
+pub(crate) fn server_with_slots(size: Size, screen_rate: Option<u64>) -> Server {
+    let timing = Timing { answers_slots: true, ..Timing::ROVE };
+    server_by(native(Role::Server), timing, size, screen_rate)
+}
+
+fn server_by(wire: Box<dyn Wire>, timing: Timing, size: Size, screen_rate: Option<u64>) -> Server {
     let config = server::Config {
-        wire: wire(Role::Server),
-        timing: Timing::MOSH,
+        wire,
+        timing,
         peer: Peer::Rove,
         size,
         claim_wait: server::CLAIM_WAIT,
@@ -68,8 +85,13 @@ pub(crate) fn server(size: Size, screen_rate: Option<u64>) -> Server {
     Server::new(Time::ZERO, config)
 }
 
-fn wire(role: Role) -> Box<MoshWire> {
+fn mosh(role: Role) -> Box<dyn Wire> {
     Box::new(MoshWire::new(Key::from_bytes([4; Key::BYTES]), role))
+}
+
+fn native(role: Role) -> Box<dyn Wire> {
+    let secrets = SessionSecrets::from_bytes([1; 32], [2; 32], [3; 32]);
+    Box::new(NativeWire::new(&secrets, ConnId::new(7), role))
 }
 
 /// The grapheme in a cell; empty outside of the screen, and in the right half of a wide one.

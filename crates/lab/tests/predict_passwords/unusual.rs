@@ -6,8 +6,10 @@ use std::time::Duration;
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::predict::live::{Report, Scene, hidden, play};
 use rove_lab::testing::predict::typist::{Secrecy, Typist};
+use rove_session::client::Obscure;
 use rove_session::predict::{Display, Settings};
 use rove_ssp::Time;
+use rove_term::Screen;
 
 use super::{LETTERS, Programs, TRIES};
 use crate::common::{retried, say};
@@ -155,6 +157,7 @@ fn play_once(place: &Programs, program: &Unusual, seed: u64) -> Result<Report, S
         secret: LETTERS.to_owned(),
         link: Profile::delay(TRIP / 2),
         settings: Settings::ROVE.with_display(Display::Always),
+        obscure: Obscure::Secrets,
     };
     play(scene).map_err(|error| error.to_string())
 }
@@ -178,13 +181,7 @@ fn judge(program: &Unusual, report: &Report) -> Judgement {
         return Judgement::Late("the line was never hidden".to_owned());
     }
     match program.holds {
-        // Keys that came before the host had said that they may be kept.
-        Holds::Forgotten if !fed.is_empty() || lost != 1 => Judgement::Late(format!(
-            "{} of {} letters came, {lost} lines lost",
-            fed.len(),
-            typed.len()
-        )),
-        Holds::Forgotten => Judgement::Fine,
+        Holds::Forgotten => judge_forgotten(report, lost),
         Holds::Line | Holds::Nothing if lost == 0 && typed != fed => {
             Judgement::Wrong(format!("{} letters typed, {} came", typed.len(), fed.len()))
         }
@@ -211,6 +208,36 @@ fn times<'a>(all: impl Iterator<Item = (Time, &'a [u8])>) -> Vec<(Time, u8)> {
 
 fn came(report: &Report) -> Vec<(Time, u8)> {
     times(report.fed.iter().map(|(at, octets)| (*at, octets.as_slice())))
+}
+
+/// Of a prompt that ends by itself no letter goes to the shell behind it, nor one that was kept to anybody, and the user is
+/// told.
+fn judge_forgotten(report: &Report, lost: u64) -> Judgement {
+    let typed = times(report.typed.iter().map(|(at, it)| (*at, it.octets.as_slice())));
+    let came = came(report);
+    let sent: Vec<_> = typed.iter().filter(|(at, _)| !report.kept.contains(at)).collect();
+    let is_sent = came.iter().map(|it| it.1).eq(sent.iter().map(|it| it.1));
+    if !is_sent {
+        return Judgement::Wrong(format!("{came:?} came, and these were not kept: {sent:?}"));
+    }
+    let over = report.screens.iter().find(|(_, screen)| shows(screen, "over"));
+    let Some((over, _)) = over else { return Judgement::Late("it did not end".to_owned()) };
+    // What was on its way when the prompt ended is nobody's fault.
+    let behind =
+        |((from, _), (at, _)): (&&(Time, u8), &(Time, u8))| at > over && over.since(*from) > TRIP;
+    if sent.iter().zip(&came).any(behind) {
+        return Judgement::Wrong(format!("letters went to the shell: {came:?}, over at {over:?}"));
+    }
+    match (sent.len(), lost) {
+        (0, 1) => Judgement::Fine,
+        (0, _) => Judgement::Wrong(format!("{} letters are lost, said {lost} times", typed.len())),
+        // They were typed before the host had said that they may be kept.
+        (came, _) => Judgement::Late(format!("{came} of {} letters came", typed.len())),
+    }
+}
+
+fn shows(screen: &Screen, text: &str) -> bool {
+    (0..screen.size().rows).any(|row| screen.row_text(row).contains(text))
 }
 
 /// Letters that came before the next Enter was typed.
