@@ -225,6 +225,11 @@ pub(crate) fn hundredths(number: f64) -> Value {
     json!((number * 100.0).round() / 100.0)
 }
 
+/// The same with three.
+pub(crate) fn thousandths(number: f64) -> Value {
+    json!((number * 1000.0).round() / 1000.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

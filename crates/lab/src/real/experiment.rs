@@ -49,6 +49,11 @@ pub(crate) trait Experiment: Sync {
     /// Tables and figure, of the samples alone.
     fn report(&self, results: &[Measured<Self::Case, Self::Sample>]) -> Body;
 
+    /// Why the numbers mean nothing, one line each: what must be found was not. The result is then invalid.
+    fn doubts(&self, _: &[Measured<Self::Case, Self::Sample>]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How it was measured, for readers of the tables, one paragraph each.
     fn prose(&self) -> Vec<String>;
 }
@@ -152,12 +157,13 @@ pub(super) fn run<E: Experiment>(
         Some(lasts) => many_at_a_time(experiment, flags, lasts, &mut results),
     };
     let Body { tables, figure } = experiment.report(&results);
+    let doubts = experiment.doubts(&results);
     let late = results.iter().fold(Late::default(), |sum, one| sum.and(&one.late));
     let notes = [experiment.prose(), ran, notes(flags.setting())].concat();
     let count = |one: &Measured<E::Case, E::Sample>| one.samples.len();
     let times = results.iter().map(count).min().zip(results.iter().map(count).max());
     let times = times.unwrap_or_default();
-    Outcome { name, file, title, notes, tables, figure, depends, times, late, failures }
+    Outcome { name, file, title, notes, tables, figure, depends, times, late, failures, doubts }
         .write(flags)
 }
 

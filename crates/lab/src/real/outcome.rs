@@ -178,18 +178,25 @@ pub(crate) struct Outcome {
     pub late: Late,
     /// Failures, one line each.
     pub failures: Vec<String>,
+    /// Why the numbers mean nothing, one line each.
+    pub doubts: Vec<String>,
 }
 
 impl Outcome {
-    /// Writes it with its command, versions and links, and prints it. The exit status: 1 if something failed or a
-    /// link was late.
+    /// Writes it with its command, versions and links, and prints it. The exit status: 1 if something failed, a
+    /// link was late, or the numbers mean nothing.
     ///
     /// # Errors
     /// Errors of the file system.
     pub(crate) fn write(self, flags: &RealFlags) -> io::Result<i32> {
         let setting = flags.setting();
         let name = format!("{}{}", self.file, setting.suffix());
-        let versions = versions();
+        let mut versions = versions();
+        if let Some(root) = &flags.openssh {
+            let ssh = root.join("usr/bin/ssh");
+            let found = version(&ssh.to_string_lossy(), "-V");
+            versions["openssh"] = json!(found.map(|said| format!("{said} of {}", root.display())));
+        }
         let mut notes = self.notes;
         let late = self.late;
         let (least, most) = self.times;
@@ -206,7 +213,10 @@ impl Outcome {
         for failure in &self.failures {
             notes.push(format!("Failed: {failure}"));
         }
-        let valid = late.is_valid();
+        for doubt in &self.doubts {
+            notes.push(format!("INVALID: {doubt}"));
+        }
+        let valid = late.is_valid() && self.doubts.is_empty();
         let tables = self.tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
         let report = Report {
             name: self.file,
@@ -233,19 +243,21 @@ impl Outcome {
 
 /// Of all that was measured.
 pub(crate) fn versions() -> Value {
-    let line = |program: &str, flag: &str| {
-        let output = Command::new(program).arg(flag).output().ok()?;
-        // ssh tells its version on standard error.
-        let text = [output.stdout, output.stderr].concat();
-        Some(String::from_utf8_lossy(&text).lines().next()?.to_owned())
-    };
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({
-        "rove": rove_program().ok().and_then(|rove| line(&rove.to_string_lossy(), "--version")),
-        "mosh": line("mosh-server", "--version"),
-        "ssh": line("ssh", "-V"),
+        "rove": rove_program().ok().and_then(|rove| version(&rove.to_string_lossy(), "--version")),
+        "mosh": version("mosh-server", "--version"),
+        "ssh": version("ssh", "-V"),
         "linux": kernel.trim(),
     })
+}
+
+/// The first line that a program says of its version.
+fn version(program: &str, flag: &str) -> Option<String> {
+    let output = Command::new(program).arg(flag).output().ok()?;
+    // ssh tells its version on standard error.
+    let text = [output.stdout, output.stderr].concat();
+    Some(String::from_utf8_lossy(&text).lines().next()?.to_owned())
 }
 
 /// What the numbers of all experiments on real programs come from.

@@ -1,7 +1,9 @@
 //! `rove-lab privacy`: measures how much a listener learns of keys and passwords from the packets of a session, with
 //! rove in each setting, OpenSSH with and without chaff, and mosh.
 
+mod bars;
 mod heard;
+mod leaks;
 mod passwords;
 mod session;
 
@@ -12,7 +14,9 @@ use std::time::Duration;
 use rove_ssp::SlotTiming;
 use serde_json::{Value, json};
 
-use self::heard::{Heard, Key, Learnt, learn, planted};
+use self::bars::{Bar, table as table_of_bars};
+use self::heard::{Heard, Key, Learnt, learn};
+use self::leaks::{Check, of_leaks};
 use self::passwords::{Guessed, guess};
 use self::session::{Played, play};
 use super::RealFlags;
@@ -20,7 +24,7 @@ use super::claims;
 use super::contender::{Chaff, Contender, Kind, Ssh, lets_log_in, missing, usual};
 use super::experiment::{self, Body, Experiment, Measured, Over, Title};
 use super::sessions::OverLink;
-use crate::experiments::report::{Table, paragraphs, tenths};
+use crate::experiments::report::{Table, hundredths, paragraphs, tenths, thousandths};
 use crate::link::Profile;
 use crate::listener::Estimate;
 use crate::net::scenario::Scenario;
@@ -84,7 +88,7 @@ struct Privacy {
 
 impl Experiment for Privacy {
     type Case = Over<Trip>;
-    type Sample = Played;
+    type Sample = Listened;
 
     fn title(&self) -> Title {
         let title = "What packets tell a listener of what is typed";
@@ -105,33 +109,37 @@ impl Experiment for Privacy {
         Some(2 * self.span + Duration::from_secs(35))
     }
 
-    fn measure(&self, case: &Over<Trip>, seed: u64) -> io::Result<OverLink<Played>> {
+    fn measure(&self, case: &Over<Trip>, seed: u64) -> io::Result<OverLink<Listened>> {
         let Over { path: Trip { ms, loss }, contender } = case;
         let profile = Profile::delay(Duration::from_micros(u64::from(*ms) * 500));
         let profile = profile.loss(Chance::percent(*loss));
         let played = play(contender, &Scenario::alike(profile, seed), &self.gaps, self.span)?;
-        // A judge that does not find what is there finds nothing.
-        if contender.name == SLOTS && *loss == 0 && played.found.keys.len() >= TELLING {
-            let planted = Planted::of(&played.found, case.path);
-            if !planted.is_found() {
-                return Err(io::Error::other(format!("a planted leak was not found: {planted:?}")));
-            }
-        }
-        Ok(played)
+        let OverLink { found, late } = played;
+        let planted =
+            (contender.name == SLOTS && *loss == 0).then(|| Check::of(&found, case.path.seconds()));
+        Ok(OverLink { found: Listened { played: found, planted }, late })
     }
 
-    fn report(&self, results: &[Measured<Over<Trip>, Played>]) -> Body {
+    // A judge that does not find what is there finds nothing.
+    fn doubts(&self, results: &[Measured<Over<Trip>, Listened>]) -> Vec<String> {
+        let missed = checks(results).filter_map(|check| match check {
+            Check::Planted(planted) if !planted.is_found() => {
+                Some(format!("a planted leak was not found: {planted:?}"))
+            }
+            _ => None,
+        });
+        missed.collect()
+    }
+
+    fn report(&self, results: &[Measured<Over<Trip>, Listened>]) -> Body {
         let judged: Vec<Judged<'_>> = results.iter().filter_map(Judged::of).collect();
-        let found = results.iter().filter(|one| one.case.contender.name == SLOTS);
-        let found = found
-            .filter(|one| one.case.path.loss == 0)
-            .flat_map(|one| one.samples.iter().map(|played| Planted::of(played, one.case.path)));
         let tables = vec![
             of_keys(&judged),
             costs(&judged),
             of_passwords(&judged),
             of_lateness(&judged),
-            of_leaks(&found.collect::<Vec<Planted>>()),
+            of_leaks(checks(results)),
+            bars(&judged),
         ];
         Body { tables, figure: figure(&judged) }
     }
@@ -172,19 +180,29 @@ fn contenders(flags: &RealFlags) -> io::Result<Vec<Contender>> {
         kind: Kind::Ssh(Ssh { chaff, root, ..Ssh::over(usual()) }),
     };
     let mut all = vec![
-        rove("rove", &["--obscure=secrets"]),
+        rove(SECRETS, &["--obscure=secrets"]),
         rove(SLOTS, &["--obscure"]),
         rove(METERED, &["--obscure", "--metered"]),
-        rove("rove --obscure=never", &["--obscure=never"]),
+        rove(NEVER, &["--obscure=never"]),
         Contender::mosh(),
     ];
     if let Some(root) = flags.openssh()?.filter(|_| lets_log_in()) {
-        all.push(ssh("ssh with chaff", Chaff::Default, Some(root.clone())));
+        all.push(ssh(CHAFF, Chaff::Default, Some(root.clone())));
         all.push(ssh("ssh without chaff", Chaff::Off, Some(root)));
     } else if lets_log_in() {
         all.push(ssh("ssh, the system's", Chaff::Default, None));
     }
     Ok(all)
+}
+
+/// Sessions that were listened to, and whether the judge found what was planted into them.
+struct Listened {
+    played: Played,
+    planted: Option<Check>,
+}
+
+fn checks(results: &[Measured<Over<Trip>, Listened>]) -> impl Iterator<Item = &Check> {
+    results.iter().flat_map(|one| one.samples.iter().filter_map(|one| one.planted.as_ref()))
 }
 
 /// What a listener made of the sessions of one case.
@@ -196,20 +214,42 @@ struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    fn of(one: &'a Measured<Over<Trip>, Played>) -> Option<Judged<'a>> {
-        let played: Vec<&Played> = one.samples.iter().collect();
+    fn of(one: &'a Measured<Over<Trip>, Listened>) -> Option<Judged<'a>> {
+        let played: Vec<&Played> = one.samples.iter().map(|one| &one.played).collect();
         played.first()?;
         let Over { path, contender } = &one.case;
         let text: Vec<(&[Heard], &[Key])> =
             played.iter().map(|it| (&it.text[..], &it.keys[..])).collect();
         let learnt = learn(&text, path.seconds(), path.slot(&contender.name), 1);
         let asked = played.iter().map(|it| (&it.asked[..], &it.passwords[..]));
-        let guessed = guess(&asked.collect::<Vec<_>>());
+        let guessed = guess(&asked.collect::<Vec<_>>(), path.seconds());
         Some(Judged { case: &one.case, played, learnt, guessed })
     }
 
     fn keys(&self) -> [Value; 2] {
         [json!(self.case.path.to_string()), json!(self.case.contender.name)]
+    }
+
+    fn keys_typed(&self) -> usize {
+        self.played.iter().map(|it| it.keys.len()).sum()
+    }
+
+    /// Packets and octets for each key, from the first key of each session to its last.
+    fn a_key(&self) -> (f64, f64) {
+        let mut sums = (0, 0);
+        for it in &self.played {
+            let (Some(first), Some(last)) = (it.keys.first(), it.keys.last()) else { continue };
+            for packet in it.text.iter().filter(|it| (first.at..last.at).contains(&it.at)) {
+                sums = (sums.0 + 1, sums.1 + packet.whole);
+            }
+        }
+        let each = |count: usize| count as f64 / self.keys_typed().max(1) as f64;
+        (each(sums.0), each(sums.1))
+    }
+
+    /// The longest that a key has waited for its packet, in ms.
+    fn longest_wait(&self) -> Option<f64> {
+        self.learnt.waits.iter().copied().max_by(f64::total_cmp)
     }
 
     fn all(&self, of: fn(&Played) -> &[f64]) -> Option<Summary> {
@@ -253,19 +293,12 @@ fn of_keys(judged: &[Judged<'_>]) -> Table {
 
 fn costs(judged: &[Judged<'_>]) -> Table {
     let columns = "path | program | n | packets a key | octets a key | packets, a key alone | wait, ms, mean | p99 | \
-        echo, ms, mean | median";
+        most | echo, ms, mean | median";
     let mut table =
         Table::new("what it costs, both ways, and how long a key and its echo take", 2, columns);
     for one in judged {
-        let keys: usize = one.played.iter().map(|it| it.keys.len()).sum();
-        let mut packets = (0, 0);
-        for it in &one.played {
-            let (Some(first), Some(last)) = (it.keys.first(), it.keys.last()) else { continue };
-            for packet in it.text.iter().filter(|it| (first.at..last.at).contains(&it.at)) {
-                packets = (packets.0 + 1, packets.1 + packet.whole);
-            }
-        }
-        let each = |count: usize| tenths(count as f64 / keys.max(1) as f64);
+        let keys = one.keys_typed();
+        let (packets, octets) = one.a_key();
         let waits = Summary::of(&one.learnt.waits);
         let (lone, echo) = (one.all(|it| &it.lone), one.all(|it| &it.echoes));
         let told = |summary: &Option<Summary>, of: fn(&Summary) -> f64| {
@@ -276,11 +309,12 @@ fn costs(judged: &[Judged<'_>]) -> Table {
             path,
             program,
             json!(keys),
-            each(packets.0),
-            each(packets.1),
+            hundredths(packets),
+            tenths(octets),
             told(&lone, |it| it.mean),
             told(&waits, |it| it.mean),
             told(&waits, |it| it.p99),
+            one.longest_wait().map_or(Value::Null, tenths),
             told(&echo, |it| it.mean),
             told(&echo, |it| it.median),
         ]);
@@ -291,7 +325,8 @@ fn costs(judged: &[Judged<'_>]) -> Table {
 fn of_passwords(judged: &[Judged<'_>]) -> Table {
     let columns = "path | program | n | packets | packets up before Enter | length, error in letters | right, % | \
         error by time alone | right by time alone, % | better than by time | error, 95 % | \
-        error by time alone, 95 % | better than by time, 95 %";
+        error by time alone, 95 % | better than by time, 95 % | packets from Enter on | Enter to its packet, ms | \
+        Enter to its packet, 95 % | bits of the next interval | the same by chance | bits of the next interval, 95 %";
     let mut table =
         Table::new("passwords of 6 to 20 letters, from the first key to the answer", 2, columns);
     for one in judged {
@@ -311,6 +346,12 @@ fn of_passwords(judged: &[Judged<'_>]) -> Table {
             letters(&it.error),
             letters(&it.error_by_time),
             letters(&it.gain),
+            tenths(it.from_enter),
+            hundredths(it.enter.value),
+            letters(&it.enter),
+            thousandths(it.told.value),
+            thousandths(it.by_chance.value),
+            interval(&it.told),
         ]);
     }
     table
@@ -328,6 +369,67 @@ fn of_lateness(judged: &[Judged<'_>]) -> Table {
         table.rows.push(vec![path, program, slots, answers]);
     }
     table
+}
+
+/// What the design asks for, over the path for which it does, and what was measured there.
+fn bars(judged: &[Judged<'_>]) -> Table {
+    let of = |name: &str| {
+        judged.iter().find(|one| one.case.path == CLAIMED && one.case.contender.name == name)
+    };
+    let (slots, plain, never) = (of(SLOTS), of(SECRETS), of(NEVER));
+    let half = 1e3 * SlotTiming::ROVE.slot.as_secs_f64() / 2.0;
+    let chaff = of(CHAFF).map_or(f64::INFINITY, |one| one.learnt.times.value);
+    let exact = |value: f64| Estimate { value, low: value, high: value };
+    let mut bars = Vec::new();
+    if let Some(one) = slots {
+        let it = &one.learnt;
+        let lone = one.all(|it| &it.lone).map(|it| it.mean);
+        let waits = Summary::of(&it.waits).map(|it| it.mean);
+        bars.extend([
+            Bar::most("packets a key, both ways, --obscure", 11.0, exact(one.a_key().0)),
+            Bar::most(
+                "bits of an interval by times, or OpenSSH's if less",
+                chaff.min(0.06),
+                it.times,
+            ),
+            Bar::most("the same of intervals below 2 s", 0.02, it.below),
+            Bar::most("the same with lengths", 0.2, it.sizes),
+            Bar::most("echoed or not, AUC", 0.55, it.echoed),
+            Bar::most("lengths in a run up, keys only", 1.0, exact(it.lengths[0] as f64)),
+            Bar::most("lengths in a run down, keys only", 1.0, exact(it.lengths[1] as f64)),
+            Bar::most(
+                "length of a password, letters nearer than by time, --obscure",
+                0.2,
+                one.guessed.gain,
+            ),
+        ]);
+        bars.extend(lone.map(|mean| Bar::most("packets for a key alone", 140.0, exact(mean))));
+        bars.extend(waits.map(|mean| Bar::most("wait for a slot, ms, mean", half, exact(mean))));
+        let longest = one.longest_wait().map(exact);
+        bars.extend(longest.map(|most| Bar::most("wait for a slot, ms, most", 2.0 * half, most)));
+        let echo = |one: &Judged<'_>| one.all(|it| &it.echoes).map(|it| it.mean);
+        let later = echo(one).zip(never.and_then(echo)).map(|(slots, never)| exact(slots - never));
+        bars.extend(later.map(|it| Bar::most("echo later than without, ms, mean", half + 4.0, it)));
+    }
+    if let Some(one) = plain {
+        let it = &one.guessed;
+        bars.extend([
+            Bar::most("packets a password, from its first key on", 6.0, exact(it.packets)),
+            Bar::most("the same from its Enter on", 6.0, exact(it.from_enter)),
+            Bar::most("bits of an interval on a held line", 0.0, it.told),
+            Bar::most("length of a password, letters nearer than by time", 0.2, it.gain),
+        ]);
+        bars.extend(never.map(|never| {
+            let (held, sent) = (it.enter, never.guessed.enter);
+            let later = Estimate {
+                value: held.value - sent.value,
+                low: held.low - sent.high,
+                high: held.high - sent.low,
+            };
+            Bar::most("Enter of a password later than without, ms", 0.0, later)
+        }));
+    }
+    table_of_bars(&CLAIMED.to_string(), &bars)
 }
 
 /// The slot of a program, in seconds, if it has slots.
@@ -349,57 +451,6 @@ fn letters(of: &Estimate) -> Value {
     json!(format!("{:.2} to {:.2}", of.low, of.high))
 }
 
-fn hundredths(number: f64) -> Value {
-    json!((number * 100.0).round() / 100.0)
-}
-
-/// What the judge says with and without a leak.
-#[derive(Clone, Copy, Debug)]
-struct Planted {
-    n: usize,
-    /// Echoed or not: as captured, and with answers to echoed keys later.
-    echoed: (f64, f64),
-    /// Bits with lengths: as captured, and with shorter packets where there is no key.
-    sizes: (f64, f64),
-}
-
-impl Planted {
-    fn of(played: &Played, path: Trip) -> Planted {
-        let (keys, trip) = (&played.keys, path.seconds());
-        let (late, short) = planted(&played.text, keys, trip);
-        let judged = |packets: &[Heard]| learn(&[(packets, &keys[..])], trip, None, 1);
-        let (plain, late, short) = (judged(&played.text), judged(&late), judged(&short));
-        Planted {
-            n: keys.len(),
-            echoed: (plain.echoed.value, late.echoed.value),
-            sizes: (plain.sizes.value, short.sizes.value),
-        }
-    }
-
-    fn is_found(&self) -> bool {
-        self.echoed.1 > self.echoed.0 + 0.1 && self.sizes.1 > self.sizes.0 + 0.5
-    }
-}
-
-fn of_leaks(found: &[Planted]) -> Table {
-    let columns = "leak | n | measure | as captured | planted";
-    let caption =
-        "leaks planted into what was captured of rove --obscure, which the judge must find";
-    let mut table = Table::new(caption, 2, columns);
-    for it in found {
-        for (leak, measure, (plain, planted)) in [
-            ("answers to echoed keys 0.5 ms later", "echoed or not, AUC", it.echoed),
-            ("packets up without a key an octet shorter", "bits with lengths", it.sizes),
-        ] {
-            let n = json!(it.n);
-            let values = [plain, planted].map(thousandths);
-            let [plain, planted] = values;
-            table.rows.push(vec![json!(leak), n, json!(measure), plain, planted]);
-        }
-    }
-    table
-}
-
 /// The bits told against their price.
 fn figure(judged: &[Judged<'_>]) -> Figure {
     let costs = costs(judged);
@@ -419,15 +470,15 @@ fn figure(judged: &[Judged<'_>]) -> Figure {
     Figure::new("What packets tell of keys, and their price", panels)
 }
 
-fn thousandths(number: f64) -> Value {
-    json!((number * 1000.0).round() / 1000.0)
-}
-
+/// The path for which bars are claimed.
+const CLAIMED: Trip = PATHS[0];
+/// The program that hides passwords alone, and the one that hides nothing.
+const SECRETS: &str = "rove";
+const NEVER: &str = "rove --obscure=never";
+const CHAFF: &str = "ssh with chaff";
 /// The program whose captures get planted leaks.
 const SLOTS: &str = "rove --obscure";
 const METERED: &str = "rove --obscure --metered";
-/// A session with fewer keys is too short to find them in.
-const TELLING: usize = 200;
 /// Intervals are brought within these.
 const GAP_MIN: Duration = Duration::from_millis(30);
 const GAP_MAX: Duration = Duration::from_secs(6);
@@ -445,7 +496,7 @@ const DEPENDS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::heard::Way;
+    use super::heard::{Way, planted};
     use super::*;
     use crate::rng::Rng;
 

@@ -46,6 +46,8 @@ pub(super) struct Password {
     pub first: f64,
     pub enter: f64,
     pub done: f64,
+    /// When each of its letters was typed.
+    pub letters: Vec<f64>,
 }
 
 /// The packets of a tape, in order.
@@ -83,7 +85,7 @@ pub(super) struct Learnt {
     pub echoed: Estimate,
     /// From each key to the packet with it, in ms.
     pub waits: Vec<f64>,
-    /// Lengths of packets while somebody types, up and down.
+    /// Lengths of packets in runs of slots, or else while somebody types, up and down.
     pub lengths: [usize; 2],
     /// How likely packets with keys and without are from one source, by how late they leave their slots, and answers to
     /// echoed keys and to others, by how late they come.
@@ -204,6 +206,22 @@ impl Ways {
         row
     }
 
+    /// When runs of slots so long begin and end: packets up that are a slot apart, or two where one was left out.
+    fn runs(&self, slot: f64) -> Vec<(f64, f64)> {
+        let is_slot = |apart: f64| (apart - slot).abs() < slot / 4.0;
+        let mut runs: Vec<(f64, f64)> = Vec::new();
+        for two in self.up.windows(2).filter(|two| is_slot(two[1].at - two[0].at)) {
+            match runs.last_mut() {
+                Some(run) if is_slot(two[0].at - run.1 - slot) || two[0].at <= run.1 => {
+                    run.1 = two[1].at;
+                }
+                _ => runs.push((two[0].at, two[1].at)),
+            }
+        }
+        runs.retain(|(from, until)| until - from > RUN_MIN);
+        runs
+    }
+
     /// How late each packet up is in its slot, in s, if all leave in slots so long: from the middle of those around it, since
     /// clocks drift.
     fn lateness(&self, slot: f64) -> Vec<f64> {
@@ -248,6 +266,12 @@ impl Ways {
     }
 }
 
+/// Packets that are a slot apart for less than this by chance are no run, in s. A run lasts 2 s.
+const RUN_MIN: f64 = 1.0;
+/// The answer to a slot leaves within this, in s.
+const ANSWERED: f64 = 0.005;
+/// Moments are so exact, in s.
+const EXACT: f64 = 0.000_1;
 /// Packets whose middle is taken for the place of a slot, on each side.
 const AROUND: usize = 20;
 
@@ -335,22 +359,32 @@ pub(super) fn learn(all: &[(&[Heard], &[Key])], trip: f64, slot: Option<f64>, se
         by_chance,
         echoed: told_apart(&answers, &kinds, &mut rng),
         waits: waits.collect(),
-        lengths: [Way::Up, Way::Down].map(|way| lengths(&all, way)),
+        lengths: lengths(&all, trip, slot),
         alike: slot.map_or([None; 2], |slot| [by_slots(&all, slot), by_answers(&all, trip)]),
     }
 }
 
-/// How many lengths packets have while somebody types.
-fn lengths(all: &[Told<'_>], way: Way) -> usize {
-    let mut seen = std::collections::BTreeSet::new();
+/// How many lengths packets have up and down, in runs of slots so long, or else from the first key to the last.
+fn lengths(all: &[Told<'_>], trip: f64, slot: Option<f64>) -> [usize; 2] {
+    let mut seen = [std::collections::BTreeSet::new(), std::collections::BTreeSet::new()];
     for Told { ways, placed } in all {
         let Some((first, last)) = placed.first().zip(placed.last()) else { continue };
-        let span = first.1.at..last.1.at;
-        let packets = if way == Way::Up { &ways.up } else { &ways.down };
-        let inside = packets.iter().filter(|packet| span.contains(&packet.at));
-        seen.extend(inside.map(|packet| packet.whole));
+        let spans = match slot {
+            Some(slot) => ways.runs(slot),
+            None => vec![(first.1.at, last.1.at)],
+        };
+        // What a run's packets are answered with comes a round trip later.
+        let later = if slot.is_some() { [0.0, trip] } else { [0.0, 0.0] };
+        let over = if slot.is_some() { [0.0, ANSWERED] } else { [0.0, 0.0] };
+        for (way, packets) in [&ways.up, &ways.down].into_iter().enumerate() {
+            for (from, until) in &spans {
+                let span = from + later[way] - EXACT..=until + later[way] + over[way] + EXACT;
+                let inside = packets.iter().filter(|packet| span.contains(&packet.at));
+                seen[way].extend(inside.map(|packet| packet.whole));
+            }
+        }
     }
-    seen.len()
+    seen.map(|seen| seen.len())
 }
 
 /// Whether packets with a key leave their slots as late as those without, while somebody types.

@@ -211,9 +211,9 @@ fn type_passwords(
         let asked = now();
         stage.rest(rng.span_within(THINK.0, THINK.1))?;
         let length = rng.within(6, 20) as usize;
-        let mut first = None;
+        let mut letters = Vec::new();
         for key in 0..length {
-            first.get_or_insert(now());
+            letters.push(now());
             stage.client.send([b'a' + (key * 5 % 26) as u8]);
             stage.client.pump(Duration::ZERO)?;
             let gap = gaps.find(|gap| *gap < HESITATES).unwrap_or(HESITATES);
@@ -223,8 +223,8 @@ fn type_passwords(
         stage.client.send("\r");
         let answer = format!("taken {number} {length}.");
         stage.client.wait_for("the answer", LIMIT, |it| it.shows(&answer) || it.has_ended())?;
-        let first = first.expect("a password has a letter");
-        passwords.push(Password { length, asked, first, enter, done: now() });
+        let first = *letters.first().expect("a password has a letter");
+        passwords.push(Password { length, asked, first, enter, done: now(), letters });
         if stage.client.has_ended() {
             return Err(stage.client.missed("the client not to end", Duration::ZERO).into());
         }
