@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use rove::testing::copy::message::{Entry, Kind, Mark, Message, Outcome, Times};
-use rove::testing::copy::receiver::Job;
+use rove::testing::copy::receiver::{Job, Waits};
 use rove::testing::copy::{Disk, Expected, Links, Receive, Watch, Workers, receive};
 
 #[path = "../support/copy.rs"]
@@ -97,6 +97,7 @@ fn job(root: &Path, options: u8, asked: u8) -> Job {
         umask: 0o022,
         disk: Disk::default(),
         workers: Workers::default(),
+        waits: Waits::Told,
     }
 }
 

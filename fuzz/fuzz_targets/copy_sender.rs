@@ -157,8 +157,10 @@ fn check(heard: &[u8], root: &Path) {
         Message::Gone { .. } => run = None,
         Message::Listed | Message::Trouble(_) | Message::Fatal(_) => {}
         Message::Packed { .. } | Message::Hole(_) => panic!("noise that shrinks"),
-        Message::Ask { .. } | Message::Want { .. } | Message::Done { .. } | Message::Complete => {
-            panic!("a sender says no such thing")
-        }
+        Message::Ask { .. }
+        | Message::Want { .. }
+        | Message::Waiting { .. }
+        | Message::Done { .. }
+        | Message::Complete => panic!("a sender says no such thing"),
     });
 }

@@ -12,6 +12,7 @@ pub(crate) mod disk;
 mod hashed;
 pub(crate) mod held;
 pub(crate) mod location;
+mod lock_wait;
 pub(crate) mod message;
 pub(crate) mod name;
 pub(crate) mod order;

@@ -101,6 +101,7 @@ Serves one terminal session to a mobile client over UDP. `rove HOST` and `mosh H
   --key=KEY        speak the native wire, with the client's public key
   -@ carry         go on over standard input and output as well, for as long as they are open
   -@ keep=SECONDS  end when no client was heard for so long
+  -@ waits         tell which file of a copy waits for another copy
   --metered        repeat less where packets are lost: octets are paid for
   --agent          let programs reach the client's agent, to list keys and to sign
   --session=NAME   what the session is called, instead of a number
@@ -167,10 +168,10 @@ fn serve(options: Options) -> io::Result<()> {
     if let Some(agent) = &mut agent {
         agent.own()?;
     }
-    let config = ServiceConfig { surroundings: surroundings.clone(), cores, agent };
+    let waits = options.session.waits;
+    let config = ServiceConfig { surroundings: surroundings.clone(), cores, agent, waits };
     let beside = StreamService::new(secret.streams(), config);
-    let wire = within(|| secret.wire());
-    let conn = secret.conn();
+    let (wire, conn) = (within(|| secret.wire()), secret.conn());
     drop(secret);
     let Some(pty) = pty else {
         let place = place.map(|place| (place, places));

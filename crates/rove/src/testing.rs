@@ -50,7 +50,7 @@ pub mod copy {
         };
     }
     pub mod receiver {
-        pub use crate::copy::receiver::{Job, Over};
+        pub use crate::copy::receiver::{Job, Over, Waits};
     }
     pub mod sender {
         pub use crate::copy::outgoing::Over;

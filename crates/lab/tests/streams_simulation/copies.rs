@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rove::testing::copy::receiver::{self, Job};
+use rove::testing::copy::receiver::{self, Job, Waits};
 use rove::testing::copy::{
     self, Disk, Expected, Links, Receive, Sources, Tally, Watch, Workers, sender,
 };
@@ -183,7 +183,7 @@ fn copy(
     let sources = Sources { paths: vec![from], recursive: true, patterns: false };
     let receive = Receive { recursive: true, preserve: true, several: false, links: Links::Inside };
     let (target, workers) = (path(&plan.to), Workers::Inline);
-    let job = Job { target, receive, expected, umask: 0, disk, workers };
+    let job = Job { target, receive, expected, umask: 0, disk, workers, waits: Waits::Told };
     let channel = |place: usize| {
         let (client, server) = (client.clone(), server.clone());
         async move {

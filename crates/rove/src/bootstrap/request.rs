@@ -269,7 +269,8 @@ impl Request {
             let _ = write!(words, " -@ host={host}");
         }
         if self.purpose != Purpose::Shell {
-            words.push_str(" --streams");
+            // Both words with `-@` are swallowed by older servers.
+            words.push_str(" --streams -@ waits");
         }
         if self.agent {
             words.push_str(" --agent");

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::copy::disk::Disk;
 use crate::copy::order::Order;
 use crate::copy::outgoing;
-use crate::copy::receiver::{self, Job};
+use crate::copy::receiver::{self, Job, Waits};
 use crate::copy::relay::{self, End, relay};
 use crate::copy::show::{Ending, LOOK, Show};
 use crate::copy::target::Expected;
@@ -63,6 +63,7 @@ impl Plan {
             umask: umask(),
             disk: Disk::default(),
             workers: Workers::Threads,
+            waits: Waits::Silent,
         }
     }
 }

@@ -83,6 +83,13 @@ pub enum Message<'a> {
         /// The offset to start at: 0, or the length of one of the sender's marks.
         offset: u64,
     },
+    /// From the receiver: another copy writes this file, and it is waited for. Only to a sender that knows the message.
+    Waiting {
+        /// The number of its entry.
+        index: u32,
+        /// Seconds since that copy's client was heard, if that is known.
+        heard: Option<u32>,
+    },
     /// From the receiver: no more is needed of this entry.
     Done {
         /// Its number.
@@ -195,6 +202,7 @@ mod tag {
     pub(super) const SKIPPED: u8 = 35;
     pub(super) const COMPLETE: u8 = 36;
     pub(super) const ASK: u8 = 37;
+    pub(super) const WAITING: u8 = 38;
     pub(super) const TROUBLE: u8 = 64;
     pub(super) const FATAL: u8 = 65;
 }
@@ -290,6 +298,11 @@ fn read_body<'a>(kind: u8, fields: &mut Fields<'a>) -> Result<Message<'a>, Malfo
             };
             Message::Marks { index, marks: fields.list(mark)? }
         }
+        tag::WAITING => {
+            let index = fields.u32()?;
+            let heard = if fields.0.is_empty() { None } else { Some(fields.u32()?) };
+            Message::Waiting { index, heard }
+        }
         tag::DONE => Message::Done { index: fields.u32()?, outcome: Outcome::Done },
         tag::FAILED => {
             Message::Done { index: fields.u32()?, outcome: Outcome::Failed(fields.text()?) }
@@ -335,6 +348,10 @@ impl Message<'_> {
             Message::End(digest) => put(tag::END, &[digest]),
             Message::Want { index, offset } => {
                 put(tag::WANT, &[&index.to_le_bytes(), &offset.to_le_bytes()])
+            }
+            Message::Waiting { index, heard } => {
+                let heard = heard.map(u32::to_le_bytes);
+                put(tag::WAITING, &[&index.to_le_bytes(), heard.as_ref().map_or(&[], |it| it)])
             }
             Message::Ask { index, lengths } => {
                 assert!((1..=MARKS_MAX).contains(&lengths.len()), "few marks are asked for");
@@ -545,6 +562,8 @@ mod tests {
             Message::Gone { index: 4, why: b"vanished" },
             Message::Want { index: 5, offset: 0 },
             Message::Ask { index: 5, lengths: vec![1, u64::MAX] },
+            Message::Waiting { index: 5, heard: None },
+            Message::Waiting { index: 5, heard: Some(2) },
             Message::Marks { index: 5, marks: vec![] },
             Message::Marks { index: 5, marks: vec![mark; MARKS_MAX] },
             Message::Done { index: 6, outcome: Outcome::Done },
@@ -615,6 +634,7 @@ mod tests {
             with(header(tag::TROUBLE, 4), b"\x09\0ab"),
             with(header(tag::WANT, 5), b"abcde"),
             with(header(tag::ASK, 4), b"\x05\0\0\0"),
+            with(header(tag::WAITING, 5), b"\x05\0\0\0\0"),
             with(header(tag::ASK, 44), &[0; 44]),
             with(header(tag::MARKS, 204), &[0; 204]),
         ] {

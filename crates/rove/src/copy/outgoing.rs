@@ -40,13 +40,15 @@ pub(crate) struct Listed {
     pub(crate) shown: Vec<u8>,
     pub(crate) is_asked: bool,
     pub(crate) is_wanted: bool,
+    /// The receiver has said that it waits for another copy of it.
+    pub(crate) waits: bool,
     /// The state of the file when its marks were sent.
     pub(crate) marked: Option<Stamp>,
 }
 
 impl Listed {
     pub(crate) fn new(place: SourceFile, shown: Vec<u8>) -> Listed {
-        Listed { place, shown, is_asked: false, is_wanted: false, marked: None }
+        Listed { place, shown, is_asked: false, is_wanted: false, waits: false, marked: None }
     }
 }
 
@@ -148,6 +150,18 @@ impl Outgoing<'_> {
                         _ => return Over::Malformed,
                     }
                     state.wanted.push_back((index, Wish::Octets(offset)));
+                }
+                Ok(Message::Waiting { index, heard }) => {
+                    let mut state = self.lock();
+                    match state.held.get_mut(&index) {
+                        Some(held) if held.is_wanted && !held.waits => {
+                            held.waits = true;
+                            self.watch.wait(&shown(&held.shown), heard);
+                        }
+                        Some(_) => return Over::Malformed,
+                        // It was given up meanwhile.
+                        None => {}
+                    }
                 }
                 Ok(Message::Done { index, outcome }) => {
                     // A directory or a link is not held; only its failure is told.

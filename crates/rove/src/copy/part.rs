@@ -3,22 +3,20 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::copy::disk::Disk;
 use crate::copy::hashed::Hashed;
 use crate::copy::held::{self, Held};
+use crate::copy::lock_wait::{LOCK_TRIES, LockWait};
 use crate::copy::message::{MARKS_MAX, Mark, Times};
 use crate::copy::name::Name;
 use crate::copy::watch::Watch;
-use crate::copy::workers::Workers;
 use crate::os::files::open_at;
 use crate::os::fs::{
     self, AsFd, AtFlags, BorrowedFd, Errno, FlockOperation, Mode, OFlags, OwnedFd, bits, fstat,
     permissions, statat,
 };
 use crate::os::stat::{FileType, Stat};
-use crate::sessions::release::release;
 
 /// How far before the end of the part the earlier marks are, so that a machine which lost power, and with it
 /// the end of a file, need not start anew.
@@ -26,14 +24,6 @@ const STEPS_BACK: [u64; MARKS_MAX - 1] = [1 << 30, 64 << 20, 8 << 20];
 
 /// Octets after which the disk starts to write, so that the final sync takes only milliseconds.
 const BEGIN_BYTES: u64 = 4 << 20;
-
-/// How often to try the lock of a part before concluding that another copy is at work, and the pause between
-/// tries.
-const LOCK_TRIES: u32 = 300;
-const LOCK_PAUSE: Duration = Duration::from_millis(100);
-
-/// How often its holder is asked to let it go.
-const ASK_EACH: u32 = 5;
 
 /// The number of the user who may do anything.
 const ROOT: u32 = 0;
@@ -192,7 +182,7 @@ impl Part {
     /// `seen`. `owner` is its future owner.
     pub(super) async fn open(
         disk: &Disk,
-        workers: Workers,
+        mut wait: LockWait<'_>,
         directory: &Arc<OwnedFd>,
         name: &Name,
         offset: u64,
@@ -200,7 +190,8 @@ impl Part {
         owner: Option<(u32, u32)>,
     ) -> io::Result<Part> {
         let part_name = name.part();
-        let (file, stat) = open_locked(disk, workers, directory.as_fd(), &part_name, owner).await?;
+        let (file, stat) =
+            open_locked(disk, &mut wait, directory.as_fd(), &part_name, owner).await?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if offset > 0 && seen != Some(Seen::of(&stat)) {
             // Another copy may have finished the part that was seen while we waited for its lock: then this one was
@@ -363,7 +354,7 @@ fn end(at: u64, length: u64) -> io::Result<u64> {
 /// is closed.
 async fn open_locked(
     disk: &Disk,
-    workers: Workers,
+    wait: &mut LockWait<'_>,
     directory: BorrowedFd<'_>,
     name: &[u8],
     owner: Option<(u32, u32)>,
@@ -404,11 +395,7 @@ async fn open_locked(
             }
         }
         if lock(&file)? == Lock::Held {
-            if tried % ASK_EACH == 0 && workers == Workers::Threads {
-                // Its client may be gone, which it is to look at.
-                release(held::number(&fstat(&file)?));
-            }
-            workers.pause(LOCK_PAUSE).await;
+            wait.pause(tried, held::number(&fstat(&file)?)).await;
             continue;
         }
         // Whoever had the lock may have given the file its final name: then it is no part any more.
@@ -478,7 +465,12 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::copy::workers::wait;
+    use crate::copy::watch::Watch;
+    use crate::copy::workers::{Workers, wait};
+
+    fn lock_wait(watch: &Watch) -> LockWait<'_> {
+        LockWait { workers: Workers::Threads, index: 1, path: b"f", watch, sender: None }
+    }
 
     /// A copy that waited for a part, which another one finished meanwhile, leaves no empty one.
     #[test]
@@ -494,7 +486,8 @@ mod tests {
         let (_, stat) = open_regular(directory.as_fd(), &name.part()).unwrap();
         fs::rename(place.join(".f.rove-part"), place.join("f")).unwrap();
         let seen = Some(Seen::of(&stat));
-        let part = Part::open(&disk, Workers::Threads, &directory, &name, 4, seen, None);
+        let watch = Watch::default();
+        let part = Part::open(&disk, lock_wait(&watch), &directory, &name, 4, seen, None);
         let why = wait(part).unwrap_err().to_string();
         assert_eq!(why, "another copy has written to it meanwhile");
         assert!(!place.join(".f.rove-part").exists());
@@ -516,7 +509,8 @@ mod tests {
             let disk = Disk::failing(SYNC..SYNC + 1, Errno::IO);
             let name = Name::new(b"f").unwrap();
             let directory = Arc::new(directory);
-            let part = Part::open(&disk, Workers::Threads, &directory, &name, 0, None, None);
+            let watch = Watch::default();
+            let part = Part::open(&disk, lock_wait(&watch), &directory, &name, 0, None, None);
             let mut part = wait(part).unwrap();
             part.write(&disk, b"ours").unwrap();
             let path = place.join(".f.rove-part");

@@ -8,6 +8,7 @@ mod awaited;
 mod existing;
 mod finishing;
 mod guesses;
+mod job;
 mod link;
 
 use std::collections::HashMap;
@@ -15,37 +16,22 @@ use std::io;
 
 use tokio::sync::mpsc::{Sender, channel};
 
-use crate::copy::disk::{Disk, reason};
+use crate::copy::disk::reason;
+use crate::copy::lock_wait::LockWait;
 use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
-use crate::copy::order::{Links, Receive};
+use crate::copy::order::Links;
 use crate::copy::outgoing::FILES_MAX;
 use crate::copy::part::{Part, Seen, agreed, changed};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
-use crate::copy::target::{Expected, NoDestination, Target, TargetError};
+use crate::copy::target::{NoDestination, Target, TargetError};
 use crate::copy::watch::Watch;
-use crate::copy::workers::Workers;
 use crate::os::fs::{AsFd, Mode, fstat, permissions};
 use awaited::{Awaited, Current, Wanted};
 use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
 use guesses::Guesses;
 
-/// The job of a receiver.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// The target, absolute or from the current directory.
-    pub target: Vec<u8>,
-    /// The options.
-    pub receive: Receive,
-    /// The names that each source may have; empty if the sender is the user's own end.
-    pub expected: Vec<Expected>,
-    /// Permissions to withhold, unless the source's are kept.
-    pub umask: u32,
-    /// The disk to write with.
-    pub disk: Disk,
-    /// Where the work is done.
-    pub workers: Workers,
-}
+pub use job::{Job, Waits};
 
 /// Why a receiver stops.
 #[derive(Debug, Eq, PartialEq)]
@@ -169,6 +155,7 @@ impl Receiver<'_> {
                 Message::Fatal(text) => return Err(Over::Refused(shown(text))),
                 Message::Ask { .. }
                 | Message::Want { .. }
+                | Message::Waiting { .. }
                 | Message::Done { .. }
                 | Message::Complete => {
                     return Err(malformed());
@@ -361,9 +348,15 @@ impl Receiver<'_> {
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
         let directory = self.target.directory(destination.parent);
         let device = directory.as_ref().ok().and_then(|at| fstat(at).ok());
-        let workers = self.job.workers;
+        let wait = LockWait {
+            workers: self.job.workers,
+            index,
+            path: &awaited.shown,
+            watch: self.shared.watch,
+            sender: (self.job.waits == Waits::Told).then_some(&mut self.out),
+        };
         let opened = match directory {
-            Ok(at) => Part::open(disk, workers, &at, &destination.name, offset, seen, owner).await,
+            Ok(at) => Part::open(disk, wait, &at, &destination.name, offset, seen, owner).await,
             Err(error) => Err(error),
         };
         match opened {

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::copy::message::{Kind, Message, Outcome, shown};
 use crate::copy::outgoing::FILES_MAX;
 use crate::copy::pipe::{self, Broken, Inbox, Outbox};
-use crate::copy::watch::Watch;
+use crate::copy::watch::{Current, Watch};
 use crate::copy::workers::wait;
 
 /// The longest name to keep for showing; longer ones are not shown.
@@ -114,6 +114,10 @@ impl Passing {
                 }
                 return;
             }
+            // The sender need not know of it, and an older one does not.
+            if matches!(message, Message::Waiting { .. }) {
+                continue;
+            }
             if out.pass_on(octets).await.is_err() {
                 return;
             }
@@ -150,6 +154,7 @@ impl Passing {
             Message::Fatal(text) => return Some(Over::Refused(self.host.clone(), shown(text))),
             Message::Ask { .. }
             | Message::Want { .. }
+            | Message::Waiting { .. }
             | Message::Done { .. }
             | Message::Complete => {
                 return Some(Over::Malformed(self.host.clone()));
@@ -162,6 +167,10 @@ impl Passing {
     fn told(&mut self, message: &Message<'_>) -> Option<Over> {
         match message {
             Message::Ask { .. } | Message::Want { .. } => {}
+            Message::Waiting { heard, .. } => match self.watch.current() {
+                Current::Copying(name) => self.watch.wait(&name, *heard),
+                _ => self.watch.wait("a file", *heard),
+            },
             Message::Done { outcome: Outcome::Done, .. } => self.watch.done(),
             Message::Done { outcome: Outcome::Skipped, .. } => self.watch.skip(),
             Message::Done { outcome: Outcome::Failed(text), .. } | Message::Trouble(text) => {

@@ -52,6 +52,7 @@ impl Show {
     /// Shows where the copy is, `elapsed` after its start.
     pub(super) fn look(&mut self, watch: &Watch, elapsed: Duration) {
         self.failures(watch);
+        watch.take_notes().iter().for_each(|line| self.note(line));
         let tally = watch.tally();
         if let Some(bar) = &self.bar {
             bar.set_length(tally.bytes_listed.max(tally.bytes));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::copy::message::shown;
 
-/// The most failure lines to keep; further ones are only counted.
+/// The most lines of each kind to keep; further failures are only counted.
 const LINES_MAX: usize = 10_000;
 
 /// The counters of one copy, at the client; nobody reads a server's.
@@ -27,6 +27,8 @@ pub struct Watch {
     spared: AtomicU64,
     failed: AtomicU64,
     lines: Mutex<VecDeque<String>>,
+    /// Lines that are no failures.
+    notes: Mutex<Vec<String>>,
     current: Mutex<Current>,
     /// Octets of the current file that were checked.
     checked: AtomicU64,
@@ -85,6 +87,11 @@ impl Watch {
     /// The failure lines since the last call.
     pub fn take_lines(&self) -> Vec<String> {
         self.lock(&self.lines).drain(..).collect()
+    }
+
+    /// The lines since the last call that are no failures.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lock(&self.notes))
     }
 
     /// The current file.
@@ -150,6 +157,19 @@ impl Watch {
 
     pub(super) fn done(&self) {
         self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// This file waits for another copy of it. `heard` counts the seconds since that copy's client was heard.
+    pub(super) fn wait(&self, name: &str, heard: Option<u32>) {
+        let heard = match heard {
+            None => String::new(),
+            Some(0) => " (its client was heard just now)".to_owned(),
+            Some(seconds) => format!(" (its client was heard {seconds} s ago)"),
+        };
+        let mut notes = self.lock(&self.notes);
+        if notes.len() < LINES_MAX {
+            notes.push(format!("waiting for another copy of {name}{heard}"));
+        }
     }
 
     /// One more failure, without a line of its own.

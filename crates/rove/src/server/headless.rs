@@ -24,7 +24,7 @@ use crate::server::control::Control;
 use crate::server::limits::{GOODBYES, Limits, in_runtime, server_stream};
 use crate::server::streams::StreamService;
 use crate::sessions::directory::{Claim, Places};
-use crate::sessions::line::{Request, refusal};
+use crate::sessions::line::{Request, refusal, released};
 
 /// What a session needs from the start-up.
 #[derive(Debug)]
@@ -86,7 +86,10 @@ impl Headless {
     fn answer_requests(&mut self, now: Time) {
         while let Some((asker, request)) = self.control.as_mut().and_then(|it| it.take(now)) {
             match request {
-                Request::Release(device, file) if held::want((device, file)) => asker.answer("OK"),
+                Request::Release(device, file) if held::want((device, file)) => {
+                    let heard = self.connection.endpoint().last_heard();
+                    asker.answer(&released(heard.map(|heard| now.since(heard).as_secs())));
+                }
                 Request::Release(..) => asker.answer(&refusal("no such part is held here")),
                 _ => asker.answer(&refusal("there is no screen here")),
             }

@@ -1,5 +1,6 @@
 //! The parts of a session that its services use.
 
+use crate::copy::receiver::Waits;
 use crate::os::process::CoreLimit;
 use crate::server::agent::Socket;
 use crate::server::login::Surroundings;
@@ -13,4 +14,6 @@ pub(super) struct ServiceConfig {
     pub cores: CoreLimit,
     /// Where programs reach the user's agent, if the user lets them.
     pub agent: Option<Socket>,
+    /// Whether the client is told which file waits for another copy.
+    pub waits: Waits,
 }

@@ -79,7 +79,8 @@ async fn serve_one(
     match request {
         Request::Exec(command) => exec::serve(command, channel, &streams, config).await,
         Request::Copy(order) => {
-            copies::serve(&order, channel, &streams, config.surroundings.home()).await;
+            let home = config.surroundings.home();
+            copies::serve(&order, channel, &streams, home, config.waits).await;
             Ok(())
         }
         Request::Connect(to) => join(channel, connect(&to).await).await,

@@ -358,6 +358,22 @@ impl fmt::Display for Clients {
     }
 }
 
+/// The answer of a copy that holds the part it is asked for. It lets go of it if its client is silent; `heard` counts the
+/// seconds since that was heard.
+pub(crate) fn released(heard: Option<u64>) -> String {
+    heard.map_or("OK".to_owned(), |seconds| format!("OK {HEARD}{seconds}"))
+}
+
+/// Whether an answer is one of those, and the seconds in it.
+pub(crate) fn read_released(answer: &str) -> Option<Option<u32>> {
+    let mut words = answer.split(' ');
+    words.next().filter(|word| *word == "OK")?;
+    // Words after these are of a later version.
+    Some(words.find_map(|word| number(word.strip_prefix(HEARD)?)))
+}
+
+const HEARD: &str = "heard=";
+
 /// The answer to a request that is not granted. The reason is one line.
 pub(crate) fn refusal(why: impl fmt::Display) -> String {
     let mut line = String::from("NO ");
@@ -422,6 +438,16 @@ mod tests {
         }
         assert_eq!(Request::parse(b"LIST 1\xff"), Err(Unknown));
         assert_eq!(refusal(Unknown), "NO this session speaks version 1 of that");
+    }
+
+    #[test]
+    fn a_holder_tells_when_its_client_was_heard() {
+        for heard in [None, Some(0), Some(17)] {
+            assert_eq!(read_released(&released(heard.map(u64::from))), Some(heard));
+        }
+        assert_eq!(read_released("OK later heard=2 words"), Some(Some(2)));
+        assert_eq!(read_released("OK heard=x"), Some(None));
+        assert_eq!(read_released("NO such part"), None);
     }
 
     #[test]

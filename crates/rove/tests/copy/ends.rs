@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rove::testing::copy::Disk;
-use rove::testing::copy::receiver::{self, Job};
+use rove::testing::copy::receiver::{self, Job, Waits};
 use rove::testing::copy::{Expected, Sources};
 use rove::testing::copy::{Links, Receive};
 use rove::testing::copy::{Tally, Watch, Workers};
@@ -135,6 +135,7 @@ impl Copy {
                 umask: 0,
                 disk: Disk::default(),
                 workers: Workers::Threads,
+                waits: Waits::Told,
             },
             breaks_after: None,
         }

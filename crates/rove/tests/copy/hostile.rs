@@ -299,41 +299,72 @@ fn wishes_for_what_is_not_listed() {
     let scratch = Scratch::new();
     fs::write(scratch.join("file"), noise(1, 100_000)).unwrap();
     for wishes in [vec![2], vec![0], vec![u32::MAX], vec![1, 1]] {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let over = runtime.block_on(async {
-            let (ours, theirs) = tokio::io::duplex(1 << 20);
-            let copy = Copy::new(&scratch.join("file"), &scratch.0);
-            let liar = async {
-                let (mut from, mut to) = tokio::io::split(ours);
-                // The list is there before the wishes are.
-                let mut heard = vec![0; 1 << 16];
-                let mut have = 0;
-                let mut parser = Parser::default();
-                while !matches!(next(&mut parser, &heard[..have]), Some(Message::Entry(_))) {
-                    have += from.read(&mut heard[have..]).await.unwrap();
-                }
-                let wishes: Vec<_> =
-                    wishes.iter().map(|&index| Message::Want { index, offset: 0 }).collect();
-                to.write_all(&octets(&wishes)).await.unwrap();
-                let mut rest = Vec::new();
-                let _ = from.read_to_end(&mut rest).await;
-            };
-            let watch = Arc::new(Watch::default());
-            let sending = rove::testing::copy::send(
-                tokio::io::split(theirs),
-                copy.sources,
-                0,
-                || true,
-                watch,
-                Workers::Threads,
-            );
-            tokio::join!(sending, liar).0
-        });
+        let said: Vec<_> = wishes.iter().map(|&index| Message::Want { index, offset: 0 }).collect();
+        let over = sent_to(&scratch, &said, Arc::default());
         assert!(
             matches!(over, rove::testing::copy::sender::Over::Malformed),
             "{wishes:?}: {over:?}"
         );
     }
+}
+
+/// A receiver that says twice that a file waits, or of one that it has not asked for, is not believed.
+#[test]
+fn waits_are_told_once() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("file"), noise(1, 100_000)).unwrap();
+    let want = Message::Want { index: 1, offset: 0 };
+    let waiting = |seconds| Message::Waiting { index: 1, heard: Some(seconds) };
+    for (said, is_honest, notes) in [
+        (vec![want.clone(), waiting(2)], true, vec!["file (its client was heard 2 s ago)"]),
+        (vec![want.clone(), waiting(0)], true, vec!["file (its client was heard just now)"]),
+        (vec![want, waiting(2), waiting(3)], false, vec!["file (its client was heard 2 s ago)"]),
+        (vec![waiting(2)], false, vec![]),
+    ] {
+        let watch = Arc::new(Watch::default());
+        let over = sent_to(&scratch, &said, Arc::clone(&watch));
+        let is_malformed = matches!(over, rove::testing::copy::sender::Over::Malformed);
+        assert_eq!(is_malformed, !is_honest, "{said:?}: {over:?}");
+        let there = scratch.0.display();
+        let notes = notes.iter().map(|note| format!("waiting for another copy of {there}/{note}"));
+        assert_eq!(watch.take_notes(), notes.collect::<Vec<_>>(), "{said:?}");
+    }
+}
+
+/// Sends a file to a receiver that says this once the file is listed, and hears no more then.
+fn sent_to(
+    scratch: &Scratch,
+    said: &[Message<'_>],
+    watch: Arc<Watch>,
+) -> rove::testing::copy::sender::Over {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let copy = Copy::new(&scratch.join("file"), &scratch.0);
+        let liar = async {
+            let (mut from, mut to) = tokio::io::split(ours);
+            // The list is there before anything is said of it.
+            let mut heard = vec![0; 1 << 16];
+            let mut have = 0;
+            let mut parser = Parser::default();
+            while !matches!(next(&mut parser, &heard[..have]), Some(Message::Entry(_))) {
+                have += from.read(&mut heard[have..]).await.unwrap();
+            }
+            to.write_all(&octets(said)).await.unwrap();
+            let _ = to.shutdown().await;
+            let mut rest = Vec::new();
+            let _ = from.read_to_end(&mut rest).await;
+        };
+        let sending = rove::testing::copy::send(
+            tokio::io::split(theirs),
+            copy.sources,
+            0,
+            || true,
+            watch,
+            Workers::Threads,
+        );
+        tokio::join!(sending, liar).0
+    })
 }
 
 fn next<'a>(parser: &mut Parser, bytes: &'a [u8]) -> Option<Message<'a>> {

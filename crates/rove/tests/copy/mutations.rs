@@ -228,6 +228,7 @@ fn receiver_says() -> Vec<Message<'static>> {
         Message::Ask { index: 3, lengths: vec![1_000, 3_000] },
         Message::Want { index: 2, offset: 3 },
         Message::Want { index: 3, offset: 0 },
+        Message::Waiting { index: 3, heard: Some(2) },
         Message::Trouble(b"line"),
         done(2),
         Message::Done { index: 3, outcome: Outcome::Failed(b"full") },
@@ -312,7 +313,10 @@ fn change(dice: &mut Dice, message: &mut Message<'_>) {
         Message::Ask { lengths, .. } if dice.below(2) == 0 => {
             lengths.iter_mut().for_each(|length| *length ^= 1 << dice.below(12));
         }
-        Message::Marks { index, .. } | Message::Ask { index, .. } | Message::Done { index, .. } => {
+        Message::Marks { index, .. }
+        | Message::Ask { index, .. }
+        | Message::Waiting { index, .. }
+        | Message::Done { index, .. } => {
             *index = dice.below(9) as u32;
         }
         Message::End(digest) => digest[dice.below(32)] ^= 1,

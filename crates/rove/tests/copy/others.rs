@@ -104,6 +104,43 @@ fn the_lock_of_another_user_is_not_waited_for() {
     assert!(lines[0].contains("is not ours"), "{lines:?}");
 }
 
+/// A part that another copy of the user's own writes is waited for, and both ends can say so.
+#[test]
+fn a_wait_for_another_copy_is_told() {
+    let scratch = Scratch::new();
+    let job = job(&scratch, vec![]);
+    let file = fs::File::create(scratch.join("root/target/.f.rove-part")).unwrap();
+    file.lock().unwrap();
+    let mut messages = vec![entry(0, b"f", Kind::File { size: 5 })];
+    messages.extend(pushed(1));
+    messages.push(Message::Listed);
+    let waiting = octets(&[Message::Waiting { index: 1, heard: None }]);
+    let watch = Arc::new(Watch::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let over = runtime.block_on(async {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 20);
+        let sender = async {
+            ours.write_all(&octets(&messages)).await.unwrap();
+            let mut heard = Vec::new();
+            while !heard.ends_with(&waiting) {
+                heard.push(ours.read_u8().await.unwrap());
+            }
+            file.unlock().unwrap();
+            ours.shutdown().await.unwrap();
+            ours.read_to_end(&mut Vec::new()).await.unwrap();
+        };
+        let (read, write) = tokio::io::split(theirs);
+        let shown = Arc::clone(&watch);
+        let receiving = rove::testing::copy::receive((read, write), job, || true, shown);
+        tokio::join!(sender, receiving).1
+    });
+    assert_eq!((over, watch.take_lines()), (Over::Complete, vec![]));
+    let part = scratch.join("root/target/f");
+    let told = format!("waiting for another copy of {}", part.display());
+    assert_eq!(watch.take_notes(), [told]);
+    assert_eq!(fs::read(scratch.join("root/target/f")).unwrap(), b"owned");
+}
+
 /// A part that somebody has replaced does not get the name in its place: it may be half a file.
 #[test]
 fn a_part_that_is_replaced_gets_no_name() {

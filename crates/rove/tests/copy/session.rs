@@ -7,6 +7,7 @@ use std::path::Path;
 use rove::testing::Failure;
 use rove::testing::copy::client::{Direction as Route, Host, Plan, Status, Style, run};
 use rove::testing::copy::message::{Entry, Kind, Message, Times};
+use rove::testing::copy::receiver::Waits;
 use rove::testing::copy::{Links, Receive};
 use rove::testing::os::Clock;
 use rove::testing::services::Request;
@@ -46,7 +47,7 @@ async fn serve(far: &Streams, home: &Path) {
         let Some(Request::Copy(order)) = Request::decode(&request) else {
             panic!("{request:?} is no copy");
         };
-        rove::testing::copy::serve(&order, channel, far, home).await;
+        rove::testing::copy::serve(&order, channel, far, home, Waits::Told).await;
     }
 }
 
@@ -202,7 +203,7 @@ fn an_order_of_another_version_is_answered() {
         let (near, far) = rove_streams::in_memory();
         let mut channel = near.open(b"\x02\xff").await.unwrap();
         let (request, there) = far.accept().await.unwrap();
-        rove::testing::copy::serve(&request[1..], there, &far, Path::new("/")).await;
+        rove::testing::copy::serve(&request[1..], there, &far, Path::new("/"), Waits::Told).await;
         let mut said = Vec::new();
         channel.read_to_end(&mut said).await.unwrap();
         said

@@ -8,6 +8,7 @@ use rove_ssp::{ConnId, PublicKeyOctets};
 
 use super::error::OptionError;
 use crate::bootstrap::nonce::Nonce;
+use crate::copy::receiver::Waits;
 use crate::sessions::line::Terms;
 use crate::sessions::name::{Name, SessionId};
 
@@ -23,6 +24,8 @@ pub struct SessionWords {
     pub host: Option<String>,
     /// How long a silent client is waited for at most (`-@ keep=SECONDS`).
     pub keep: Option<Duration>,
+    /// Whether it is told which file of a copy waits for another copy (`-@ waits`).
+    pub waits: Waits,
 }
 
 /// A question about sessions that are there.
@@ -86,6 +89,9 @@ impl SessionWords {
             hint.to_str().and_then(|hint| hint.strip_prefix("keep=")?.parse::<u32>().ok());
         let keep = seconds.filter(|seconds| *seconds > 0).map(|it| Duration::from_secs(it.into()));
         self.keep = self.keep.or(keep);
+        if hint == "waits" {
+            self.waits = Waits::Told;
+        }
     }
 }
 
@@ -234,6 +240,9 @@ mod tests {
         ] {
             let keep = keep.map(Duration::from_secs);
             assert_eq!(session(&format!("* % {hint}")).keep, keep, "{hint}");
+        }
+        for (hint, waits) in [("-@ waits", Waits::Told), ("-@ waited", Waits::Silent)] {
+            assert_eq!(session(&format!("* % {hint}")).waits, waits, "{hint}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::copy::disk::Disk;
 use crate::copy::held;
 use crate::copy::message::Message;
 use crate::copy::order::Order;
-use crate::copy::receiver::Job;
+use crate::copy::receiver::{Job, Waits};
 use crate::copy::watch::Watch;
 use crate::copy::workers::Workers;
 use crate::copy::{Expected, Sources};
@@ -25,7 +25,13 @@ use crate::os::process::umask;
 const WANTED_SILENCE: Duration = Duration::from_secs(1);
 
 /// Serves one copy until it is over, as its order says, and reports the result over the channel.
-pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: &Path) {
+pub async fn serve(
+    order: &[u8],
+    mut channel: Channel,
+    streams: &Streams,
+    home: &Path,
+    waits: Waits,
+) {
     let is_there = || !held::is_wanted() || streams.is_heard_within(WANTED_SILENCE);
     let is_heard = || streams.is_heard() && is_there();
     let watch = Arc::new(Watch::default());
@@ -53,6 +59,7 @@ pub async fn serve(order: &[u8], mut channel: Channel, streams: &Streams, home: 
                 umask: umask(),
                 disk: Disk::default(),
                 workers: Workers::Threads,
+                waits,
             };
             crate::copy::transfer::receive(channel.split(), job, is_heard, watch).await;
         }

@@ -19,6 +19,7 @@ use super::super::locale;
 use super::super::login::Environment;
 use super::super::options::{self, Request as Asked};
 use super::*;
+use crate::copy::receiver::Waits;
 use crate::notice::{NOTICES_MAX, Notice};
 use crate::os::modes::Modes;
 use crate::os::process::CoreLimit;
@@ -41,7 +42,8 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 }
 
 pub(in super::super) fn config(agent: Option<Socket>) -> ServiceConfig {
-    ServiceConfig { surroundings: surroundings("/bin/sh"), cores: CoreLimit::current(), agent }
+    let cores = CoreLimit::current();
+    ServiceConfig { surroundings: surroundings("/bin/sh"), cores, agent, waits: Waits::Silent }
 }
 
 fn surroundings(shell: &str) -> Surroundings {

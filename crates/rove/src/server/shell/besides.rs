@@ -5,6 +5,7 @@ use std::io;
 use rove_session::ViewerId;
 use rove_ssp::Remote;
 
+use crate::copy::receiver::Waits;
 use crate::net::udp::Socket;
 use crate::os::process::CoreLimit;
 use crate::os::threads;
@@ -34,7 +35,8 @@ impl Besides {
     pub(super) fn add(&mut self, client: ViewerId, secret: Option<&[u8; 32]>) {
         let surroundings = self.surroundings.clone();
         // The agent of the session is the first client's.
-        let config = ServiceConfig { surroundings, cores: self.cores, agent: None };
+        let config =
+            ServiceConfig { surroundings, cores: self.cores, agent: None, waits: Waits::Silent };
         self.services.push((client, StreamService::new(secret, config)));
     }
 
