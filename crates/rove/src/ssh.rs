@@ -247,6 +247,7 @@ impl Login {
         let warning = self.compare(&secret, trace);
         let warning = warning.or_else(|| self.no_socket(&reply.facts));
         self.tell_machine(&reply.facts, trace);
+        self.tell_place(&reply.facts, trace);
         let gather =
             |named| Candidates::gather(self.family, port, named, reply.ssh_address, &announced);
         let wait = if gather(Vec::new()).is_some() { LOOKUP_GRACE } else { LOOKUP_WAIT };

@@ -116,29 +116,26 @@ pub(crate) fn ls(words: &[OsString]) -> Result<ExitCode, Failure> {
         trace.warn(format_args!("sessions may be missing here: {why}"));
     }
     let host = &login.host;
+    let on = login.on_machine(&reply.facts);
+    if let Some(why) = reply.facts.get("LOGOUT").filter(|_| !found.is_empty()) {
+        trace.warn(format_args!("{on}: {}", printable(why.as_bytes(), 400)));
+    }
     let machine = reply.facts.get("AT").and_then(|at| at.split(' ').next()).unwrap_or(host);
     let machine = printable(machine.as_bytes(), 255);
+    if on != *host && !found.is_empty() && !words.json {
+        trace.warn(format_args!("sessions of yours on {on}"));
+    }
     let shown = match (words.json, found.is_empty(), &name) {
         (true, ..) => table::json(host, &machine, &found),
         (false, false, _) => table::table(&found, words.long),
         (false, true, Some(name)) => {
-            return Err(Failure::new(format!("there is no session {name} on {host}"), ""));
+            return Err(Failure::new(format!("there is no session {name} on {on}"), ""));
         }
-        (false, true, None) => format!("no sessions of yours on {}\n", on(host, &machine)),
+        (false, true, None) => format!("no sessions of yours on {on}\n"),
     };
     // A reader that has seen enough is no failure.
     let _ = io::stdout().write_all(shown.as_bytes());
     Ok(ExitCode::SUCCESS)
-}
-
-/// A host, and its own name where the user calls it by another.
-fn on(host: &str, machine: &str) -> String {
-    let name = host.rsplit('@').next().unwrap_or(host);
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    match short(name) == short(machine) {
-        true => host.to_owned(),
-        false => format!("{host} ({machine})"),
-    }
 }
 
 fn sessions(reply: &Reply) -> Vec<Found> {
@@ -207,16 +204,5 @@ mod tests {
     fn the_options_are_consistent() {
         ls_command().debug_assert();
         kill_command().debug_assert();
-    }
-
-    #[test]
-    fn machines_of_another_name() {
-        for (host, machine, shown) in [
-            ("build7", "build7", "build7"),
-            ("me@build7.example.org", "BUILD7", "me@build7.example.org"),
-            ("build", "node12", "build (node12)"),
-        ] {
-            assert_eq!(on(host, machine), shown);
-        }
     }
 }

@@ -16,6 +16,7 @@ use crate::os::clock::uptime;
 use crate::printable::printable;
 use crate::server::options::{Aim, Ask, Greeting, Options};
 use crate::server::relay::pass_on;
+use crate::server::scope;
 use crate::server::secret::print;
 use crate::sessions::age::span;
 use crate::sessions::ask::{self, Entry};
@@ -138,7 +139,13 @@ impl Asking {
     }
 
     fn list(&self) -> io::Result<()> {
-        for session in ask::list(&self.entries) {
+        let sessions = ask::list(&self.entries);
+        let pids = sessions.iter().map(|session| session.pid).filter(|pid| *pid != 0);
+        let account = os::account::account().filter(|_| !sessions.is_empty());
+        if let Some(why) = account.and_then(|account| scope::outlook(&account.name, pids)) {
+            self.say("LOGOUT", printable(why.as_bytes(), 400))?;
+        }
+        for session in sessions {
             let line = session.to_string();
             let rest = line.strip_prefix("SESSION ").unwrap_or_default();
             self.say("SESSION", rest)?;

@@ -25,22 +25,43 @@ pub(super) fn settle(user: &OsStr) -> Option<String> {
     if !Path::new("/run/systemd/system").exists() || !in_login_session(&own_cgroup()?) {
         return None;
     }
-    let lingering = match Path::new("/var/lib/systemd/linger").join(user).exists() {
-        true => Lingering::On,
-        false => Lingering::Off,
-    };
-    Some(decide(lingering, || logout(user), move_to_own_scope)?.text(user))
+    Some(decide(lingering(user), || logout(user), move_to_own_scope)?.text(user))
 }
 
-/// The contents of `/proc/self/cgroup`; `None` if it cannot be read.
+/// Why sessions of this user's may end at a logout, in one line; `pids` are processes of theirs.
+pub(super) fn outlook(user: &OsStr, pids: impl IntoIterator<Item = u32>) -> Option<String> {
+    if !Path::new("/run/systemd/system").exists() {
+        return None;
+    }
+    let is_in_login =
+        |pid: u32| cgroup_of(&pid.to_string()).is_some_and(|it| in_login_session(&it));
+    let place = match pids.into_iter().any(is_in_login) {
+        true => Cgroup::Login,
+        false => Cgroup::OwnScope,
+    };
+    Some(foresee(lingering(user), || logout(user), place)?.outlook(user))
+}
+
+fn lingering(user: &OsStr) -> Lingering {
+    match Path::new("/var/lib/systemd/linger").join(user).exists() {
+        true => Lingering::On,
+        false => Lingering::Off,
+    }
+}
+
+/// The contents of our `/proc/PID/cgroup`; `None` if it cannot be read.
 fn own_cgroup() -> Option<String> {
+    cgroup_of("self")
+}
+
+fn cgroup_of(pid: &str) -> Option<String> {
     let mut cgroup = String::new();
-    let file = File::open("/proc/self/cgroup").ok()?;
+    let file = File::open(Path::new("/proc").join(pid).join("cgroup")).ok()?;
     file.take(CGROUP_BYTES_MAX).read_to_string(&mut cgroup).ok()?;
     Some(cgroup)
 }
 
-/// Longest `/proc/self/cgroup` that is read.
+/// Longest `/proc/PID/cgroup` that is read.
 const CGROUP_BYTES_MAX: u64 = 64 << 10;
 
 /// Whether the user's manager outlives the user's last login.
@@ -91,7 +112,38 @@ fn decide(
     }
 }
 
+/// The warning for sessions that are there. One of them is at this place.
+fn foresee(
+    lingering: Lingering,
+    logout: impl FnOnce() -> Logout,
+    place: Cgroup,
+) -> Option<Warning> {
+    match (lingering, place) {
+        (Lingering::On, Cgroup::OwnScope) => None,
+        _ if logout() == Logout::Spares => None,
+        (_, Cgroup::Login) => Some(Warning::NotMoved),
+        (Lingering::Off, Cgroup::OwnScope) => Some(Warning::NotLingering),
+    }
+}
+
 impl Warning {
+    /// For somebody who lists sessions.
+    fn outlook(self, user: &OsStr) -> String {
+        let user = user.to_string_lossy();
+        let ends = "ends what a user leaves running at logout (KillUserProcesses=yes)";
+        match self {
+            Warning::NotLingering => format!(
+                "it {ends}, and lingering is off: sessions will end with your last login. \
+                 To let them live: loginctl enable-linger {user}"
+            ),
+            Warning::NotMoved => format!(
+                "it {ends}, and a session could not move to a scope of its own, so it will end \
+                 with its login. To let later ones live: install dbus-user-session, and \
+                 loginctl enable-linger {user}"
+            ),
+        }
+    }
+
     fn text(self, user: &OsStr) -> String {
         let user = user.to_string_lossy();
         match self {
@@ -240,6 +292,23 @@ mod tests {
             (Warning::NotMoved, "install dbus-user-session"),
         ] {
             assert!(warning.text(OsStr::new("ann")).contains(remedy));
+            assert!(warning.outlook(OsStr::new("ann")).contains(remedy));
+        }
+    }
+
+    #[test]
+    fn sessions_that_are_there() {
+        use {Cgroup::*, Lingering::*, Logout::*};
+        for (lingering, logout, place, warning) in [
+            (On, Kills, OwnScope, None),
+            (On, Kills, Login, Some(Warning::NotMoved)),
+            (On, Spares, Login, None),
+            (Off, Spares, OwnScope, None),
+            (Off, Kills, OwnScope, Some(Warning::NotLingering)),
+            (Off, Kills, Login, Some(Warning::NotMoved)),
+        ] {
+            let found = foresee(lingering, || logout, place);
+            assert_eq!(found, warning, "{lingering:?} {logout:?} {place:?}");
         }
     }
 }

@@ -14,13 +14,16 @@ use crate::trace::Trace;
 /// Characters shown of what a host says.
 const SAID_CHARS_MAX: usize = 300;
 
+/// Characters shown of a machine's own name.
+const MACHINE_CHARS_MAX: usize = 255;
+
 /// Names of sessions told in an error.
 const NAMES_MAX: usize = 20;
 
 impl Login {
     /// A request to a session is not granted. `why` is in the words of `server/asking.rs`.
     pub(super) fn denied(&self, why: &str, facts: &Facts) -> Failure {
-        let host = &self.host;
+        let host = &self.on_machine(facts);
         let (what, rest) = why.split_once(' ').unwrap_or((why, ""));
         let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         let name = Name::parse(name).map_or("?".to_owned(), |name| name.to_string());
@@ -60,7 +63,7 @@ impl Login {
     }
 
     fn none(&self, facts: &Facts) -> Failure {
-        let host = &self.host;
+        let host = &self.on_machine(facts);
         let what = match facts.get("SOCKET") {
             Some(why) => {
                 let why = printable(why.as_bytes(), SAID_CHARS_MAX);
@@ -127,12 +130,32 @@ impl Login {
         quoted(words)
     }
 
-    /// Says which machine it is, if its own name is another, and whether it was another one last time.
+    /// The host, and its machine's own name where the user calls it by another.
+    pub(crate) fn on_machine(&self, facts: &Facts) -> String {
+        let host = &self.host;
+        let Some(machine) = facts.get("AT").and_then(|at| at.split(' ').next()) else {
+            return host.clone();
+        };
+        match self.via {
+            Via::Local => host.clone(),
+            Via::Ssh(_) => named(host, &printable(machine.as_bytes(), MACHINE_CHARS_MAX)),
+        }
+    }
+
+    /// Says where a session is that is gone back to, if the machine's own name is another than the user's.
+    pub(super) fn tell_place(&self, facts: &Facts, trace: &Trace) {
+        let on = self.on_machine(facts);
+        if on != self.host {
+            trace.warn(format_args!("going back to a session on {on}"));
+        }
+    }
+
+    /// Says whether it was another machine last time.
     pub(super) fn tell_machine(&self, facts: &Facts, trace: &Trace) {
         let Some(at) = facts.get("AT") else { return };
         let mut words = at.split(' ');
         let (Some(name), Some(machine)) = (words.next(), words.next()) else { return };
-        let (host, name) = (&self.host, printable(name.as_bytes(), 100));
+        let (host, name) = (&self.host, printable(name.as_bytes(), MACHINE_CHARS_MAX));
         let before = self.hosts.as_ref().map(|hosts| hosts.machine(host, machine, &name));
         match before {
             Some(Ok(Some(before))) => trace.warn(format_args!(
@@ -146,6 +169,16 @@ impl Login {
     }
 }
 
+/// A host, and its own name where the user calls it by another.
+fn named(host: &str, machine: &str) -> String {
+    let name = host.rsplit('@').next().unwrap_or(host);
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    match short(name) == short(machine) {
+        true => host.to_owned(),
+        false => format!("{host} ({machine})"),
+    }
+}
+
 fn listed(names: &[Name]) -> String {
     match names {
         [] => "others".to_owned(),
@@ -153,6 +186,22 @@ fn listed(names: &[Name]) -> String {
         [first @ .., last] => {
             let first: Vec<_> = first.iter().map(Name::as_str).collect();
             format!("{} and {last}", first.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_of_another_name() {
+        for (host, machine, shown) in [
+            ("build7", "build7", "build7"),
+            ("me@build7.example.org", "BUILD7", "me@build7.example.org"),
+            ("build", "node12", "build (node12)"),
+        ] {
+            assert_eq!(named(host, machine), shown);
         }
     }
 }
