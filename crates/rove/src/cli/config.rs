@@ -28,6 +28,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Characters shown of a faulty word.
 const WORD_CHARS_MAX: usize = 60;
 
+/// The most lines of history that a client asks for.
+pub(super) const HISTORY_LINES_MAX: u16 = 10_000;
+
 /// What the file says of one host. `None`: nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HostConfig {
@@ -49,6 +52,8 @@ pub struct HostConfig {
     pub(super) clipboard: Option<bool>,
     /// Whether window titles begin with `[rove]`.
     pub(super) title_prefix: Option<bool>,
+    /// How many lines that scrolled by unseen the terminal's history gets at most.
+    pub(super) history: Option<u16>,
     /// Whether the terminal's history is erased when a program erases the one on the host.
     pub(super) clear_history: Option<bool>,
     /// Whether the terminal's history gets what a program erases.
@@ -160,6 +165,11 @@ impl HostConfig {
             "native" => first(&mut self.native, yes_or_no()?),
             "udpport" => first(&mut self.udp_port, word.parse().map_err(bad)?),
             "clipboard" => first(&mut self.clipboard, yes_or_no()?),
+            "history" => {
+                let lines = word.parse().ok().filter(|lines| *lines <= HISTORY_LINES_MAX);
+                let known = || bad("a number of lines from 0 to 10000 is taken");
+                first(&mut self.history, lines.ok_or_else(known)?);
+            }
             "clearhistory" => first(&mut self.clear_history, yes_or_no()?),
             "keepcleared" => first(&mut self.keep_cleared, yes_or_no()?),
             "install" => first(&mut self.install, yes_or_no()?),
@@ -190,6 +200,7 @@ impl HostConfig {
             udp_port,
             clipboard,
             title_prefix,
+            history,
             clear_history,
             keep_cleared,
             install,
@@ -206,6 +217,7 @@ impl HostConfig {
         self.udp_port = self.udp_port.or(*udp_port);
         self.clipboard = self.clipboard.or(*clipboard);
         self.title_prefix = self.title_prefix.or(*title_prefix);
+        self.history = self.history.or(*history);
         self.clear_history = self.clear_history.or(*clear_history);
         self.keep_cleared = self.keep_cleared.or(*keep_cleared);
         self.install = self.install.or(*install);
@@ -216,7 +228,7 @@ impl HostConfig {
 }
 
 /// The settings besides `Host` and `Server`, which take more than one word.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "Predict",
     "EscapeKey",
     "Obscure",
@@ -225,6 +237,7 @@ const NAMES: [&str; 14] = [
     "UdpPort",
     "Clipboard",
     "TitlePrefix",
+    "History",
     "ClearHistory",
     "KeepCleared",
     "Install",
@@ -411,6 +424,7 @@ mod tests {
     fn all_settings() {
         let text = "  # mine\r\n\nPredict always\r\nESCAPEKEY=^x\nMetered = yes\nNative\tno # so\n\
             Server  A=1 /opt/rove # server\nUdpPort \"60001:60010\"\nClipboard no\nTitlePrefix false\n\
+            History 500
             ClearHistory no
             KeepCleared no
             Install no
@@ -426,6 +440,7 @@ mod tests {
             udp_port: "60001:60010".parse().ok(),
             clipboard: Some(false),
             title_prefix: Some(false),
+            history: Some(500),
             clear_history: Some(false),
             keep_cleared: Some(false),
             install: Some(false),
@@ -487,7 +502,8 @@ mod tests {
     fn lines_that_are_refused() {
         for (text, told) in [
             ("\nPredikt always", "line 2: no setting is called predikt"),
-            ("Host a\nHistory 1", "line 2: no setting is called history"),
+            ("Host a\nHistory 10001", "line 2: History 10001: a number of lines from 0 to 10000"),
+            ("History no", "line 1: History no: a number of lines"),
             ("Predict perhaps", "line 1: Predict perhaps: adaptive, always"),
             ("Obscure much", "line 1: Obscure much: secrets, always or"),
             ("Predict", "line 1: Predict: the value is missing"),

@@ -306,7 +306,7 @@ pub(super) fn settings(
         title_prefix: prefix,
         obscure: obscured(session, own),
         obscure_slot: session.obscure_slot,
-        history: session.history.map_or(LINES_MAX, u64::from),
+        history: session.history.or(own.history).map_or(LINES_MAX, u64::from),
         wants_fewer: false,
         clear_history: own.clear_history != Some(false),
         keep_cleared: own.keep_cleared != Some(false),

@@ -12,7 +12,7 @@ use rove_session::predict::Display;
 
 use crate::bootstrap::{Bind, Ports};
 use crate::cli::again::Again;
-use crate::cli::config::HostConfig;
+use crate::cli::config::{HISTORY_LINES_MAX, HostConfig};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{
     FamilyWord, ObscureWord, Predict, WayWord, parse_bind, parse_host, parse_slot,
@@ -131,7 +131,7 @@ pub(super) struct SessionArgs {
 
     /// How many lines that scrolled by unseen your terminal gets at most. 0: none.
     #[arg(long, value_name = "LINES", env = "ROVE_HISTORY",
-        value_parser = clap::value_parser!(u16).range(0..=10_000))]
+        value_parser = clap::value_parser!(u16).range(0..=i64::from(HISTORY_LINES_MAX)))]
     pub(super) history: Option<u16>,
 
     /// Keep programs on the host from writing your clipboard. (None ever reads it.)
