@@ -174,7 +174,7 @@ _rove() {
             return 0
             ;;
         rove__subcmd__attach)
-            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -h -V --view --take --fill --size --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --no-fallback --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
+            opts="-a -n -v -q -L -R -D -g -A -N -W -4 -6 -p -l -i -J -F -o -t -C -h -V --view --take --fill --size --predict --predict-overwrite --obscure --obscure-slot --no-init --init --history --no-clipboard --way --no-fallback --metered --no-install --public-remote --give-up --udp-port --server --bind-server --local --native --mosh-wire --ssh --family --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

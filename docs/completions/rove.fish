@@ -322,6 +322,7 @@ complete -c rove -n "__fish_rove_using_subcommand attach" -l mosh-wire -d 'Speak
 complete -c rove -n "__fish_rove_using_subcommand attach" -s 4 -d 'Use IPv4 only'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s 6 -d 'Use IPv6 only'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s t -d 'Taken for the sake of habit: a session always has a terminal'
+complete -c rove -n "__fish_rove_using_subcommand attach" -s C -d 'Octets are compressed anyway'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c rove -n "__fish_rove_using_subcommand attach" -s V -l version -d 'Print version'
 complete -c rove -n "__fish_rove_using_subcommand new" -s s -l name -d 'What to call the session: letters, digits, dots, underscores and hyphens. HOST:NAME says the same. Without a name: a number' -r

@@ -17,6 +17,7 @@ pub(crate) mod sessions;
 mod shell;
 mod subcommand;
 mod target;
+mod usage;
 mod values;
 pub(crate) mod words;
 
@@ -31,7 +32,8 @@ use self::environment::escape_variable;
 use self::order::Ordered;
 use self::shell::shell;
 pub(crate) use self::subcommand::{Subcommand, subcommand};
-use self::words::{RoveArgs, not_yet, print};
+use self::usage::{not_yet, print};
+use self::words::RoveArgs;
 use crate::bootstrap::{Goal, program_line};
 use crate::failure::Failure;
 use crate::failure::fail;
@@ -73,7 +75,7 @@ pub(crate) fn rove(words: &[OsString], manner: Manner) -> ExitCode {
         Ok(words) => words,
         Err(usage) => {
             return not_yet(&usage, &again, &exec::command())
-                .map_or_else(|| print(&usage), |failure| fail(&failure));
+                .map_or_else(|| print(&usage, "rove", words), |failure| fail(&failure));
         }
     };
     let trace = Trace::new(clock, words.session.tell.verbosity());

@@ -494,7 +494,8 @@ fn a_host_without_the_native_wire() {
         ("stock", &stock, "only mosh-server is there"),
     ] {
         let (_directory, terminal) = rove_words(name, ssh, &["--native", "127.0.0.1"], &[]);
-        assert_failed(terminal, &[says, "leave --native out"]);
+        let next = "127.0.0.1. Or leave --native out";
+        assert_failed(terminal, &[says, ": rove install --ssh=", next]);
     }
     // Without it a session starts.
     let (_directory, mut terminal) = rove_words("old-any", old, &["127.0.0.1", "exit 7"], &[]);

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::cli::order::{Given, Ordered};
+use crate::cli::target::Target;
 use crate::quoted::quoted;
 
 /// The user's words, for hints.
@@ -14,6 +15,16 @@ pub(super) struct Again {
 impl Again {
     pub(super) fn of(ordered: &Ordered) -> Again {
         Again { ordered: ordered.clone() }
+    }
+
+    /// The words for the host alone, where the user has named a session on it.
+    pub(super) fn of_host(&self) -> Again {
+        let mut ordered = self.ordered.clone();
+        let word = ordered.host.as_ref().and_then(|word| word.to_str());
+        if let Some(Ok((Some(host), Some(_)))) = word.map(Target::split) {
+            ordered.host = Some(host.into());
+        }
+        Again { ordered }
     }
 
     pub(super) fn ordered(&self) -> &Ordered {

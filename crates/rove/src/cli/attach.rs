@@ -17,7 +17,8 @@ use crate::cli::login::{here, login};
 use crate::cli::order::{Given, Ordered};
 use crate::cli::shell::{session, settings, shell};
 use crate::cli::target::Target;
-use crate::cli::words::{RoveArgs, STYLES, ServerArgs, SessionArgs, SshArgs, not_yet, print};
+use crate::cli::usage::{not_yet, print};
+use crate::cli::words::{RoveArgs, STYLES, ServerArgs, SessionArgs, SshArgs};
 use crate::client::{Settings, WaySetting};
 use crate::failure::Failure;
 use crate::os::clock::Clock;
@@ -74,6 +75,10 @@ pub(crate) struct AttachArgs {
 
     #[command(flatten, next_help_heading = "Passed to ssh")]
     ssh: SshArgs,
+
+    /// Octets are compressed anyway.
+    #[arg(short = 'C', hide = true)]
+    compress: bool,
 }
 
 fn parse_size(word: &str) -> Result<SizePolicy, &'static str> {
@@ -92,7 +97,10 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let again = Again::of(&ordered);
     let words = match AttachArgs::try_parse_from(ordered.words("rove attach")) {
         Ok(words) => words,
-        Err(usage) => return Ok(print(&usage)),
+        Err(usage) => {
+            return not_yet(&usage, &again.of_host(), &exec::command())
+                .map_or_else(|| Ok(print(&usage, "rove attach", words)), Err);
+        }
     };
     if words.forward.is_all() {
         let next = "Leave it out, or forward without a session: rove -N HOST";
@@ -251,7 +259,7 @@ pub(crate) fn new(words: &[OsString]) -> Result<ExitCode, Failure> {
         Ok(words) => words,
         Err(usage) => {
             return not_yet(&usage, &again, &exec::command())
-                .map_or_else(|| Ok(print(&usage)), Err);
+                .map_or_else(|| Ok(print(&usage, "rove new", words)), Err);
         }
     };
     named?;
@@ -270,6 +278,26 @@ mod tests {
     fn the_options_are_consistent() {
         command().debug_assert();
         new_command().debug_assert();
+    }
+
+    #[test]
+    fn words_of_ssh_that_attach_lacks() {
+        let read = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let ordered = Ordered::of(&command(), &words);
+            let usage = AttachArgs::try_parse_from(ordered.words("rove attach")).err()?;
+            let again = Again::of(&ordered).of_host();
+            Some(not_yet(&usage, &again, &exec::command()).expect("a message").what)
+        };
+        assert_eq!(read("-C h:work"), None);
+        for (line, expected) in [
+            ("-p 22 -X me@h:work", "use `ssh -X -p 22 me@h` for what needs them"),
+            ("-p 22 -T h:work", "without one: rove exec -T -p 22 h"),
+            ("-f h", "-f: rove stays in the foreground"),
+        ] {
+            let what = read(line).unwrap();
+            assert!(what.contains(expected), "{line}: {what}");
+        }
     }
 
     #[test]

@@ -9,8 +9,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueHint};
 use crate::cli::config::HostConfig;
 use crate::cli::exec::for_streams;
 use crate::cli::login::login;
+use crate::cli::usage::print;
 use crate::cli::values::parse_span;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, WayArgs, print};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, WayArgs};
 use crate::client::session::Session;
 use crate::copy::client::{self, Direction, Host, Plan, Status, Style};
 use crate::copy::location::{BadLocation, Location};
@@ -131,7 +132,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let clock = Clock::start();
     let words = match CopyArgs::read(words) {
         Ok(words) => words,
-        Err(usage) => return print(&usage),
+        Err(usage) => return print(&usage, "rove cp", words),
     };
     let trace = Trace::new(clock, words.copy.tell.verbosity());
     let outcome = words.errands().and_then(|errands| {

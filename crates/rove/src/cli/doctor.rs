@@ -11,8 +11,9 @@ use crate::bootstrap::Purpose;
 use crate::cli::config::HostConfig;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
+use crate::cli::usage::print;
 use crate::cli::values::parse_host;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs};
 use crate::client::WaySetting;
 use crate::doctor::{Form, Report, examine};
 use crate::failure::Failure;
@@ -64,7 +65,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let ordered = Ordered::of(&command(), words);
     match DoctorArgs::try_parse_from(ordered.words("rove doctor")) {
         Ok(words) => words.run(),
-        Err(usage) => Ok(print(&usage)),
+        Err(usage) => Ok(print(&usage, "rove doctor", words)),
     }
 }
 

@@ -18,8 +18,9 @@ use crate::cli::environment::{escape_variable, term};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
+use crate::cli::usage::{of_ssh_alone, print};
 use crate::cli::values::parse_host;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, WayArgs, of_ssh_alone, print};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, WayArgs};
 use crate::client::WaySetting;
 use crate::client::session::Session;
 use crate::failure::Failure;
@@ -157,7 +158,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
             if let Some(failure) = of_ssh_alone(&usage, &Again::of(&ordered)) {
                 return Err(failure);
             }
-            Ok(print(&usage))
+            Ok(print(&usage, "rove exec", words))
         }
     }
 }

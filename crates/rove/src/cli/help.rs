@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::Arg;
 
 use crate::cli::environment::variable;
-use crate::cli::words::print;
+use crate::cli::usage::print;
 use crate::failure::Failure;
 use crate::os::process;
 
@@ -46,7 +46,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let matches =
         match command().try_get_matches_from([OsString::from("rove help")].iter().chain(words)) {
             Ok(matches) => matches,
-            Err(usage) => return Ok(print(&usage)),
+            Err(usage) => return Ok(print(&usage, "rove help", words)),
         };
     let name = matches.get_one::<String>("command").map_or("rove", String::as_str);
     let text = PAGES.iter().find_map(|(page, text)| (*page == name).then_some(*text));

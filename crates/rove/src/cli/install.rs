@@ -12,8 +12,9 @@ use crate::bootstrap::{Facts, Server};
 use crate::cli::config::HostConfig;
 use crate::cli::login::login;
 use crate::cli::order::Ordered;
+use crate::cli::usage::print;
 use crate::cli::values::parse_host;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs};
 use crate::failure::Failure;
 use crate::install::{Installed, Order, Program, install, own_sum};
 use crate::os::clock::{Clock, wall_seconds};
@@ -71,7 +72,7 @@ pub(crate) fn main(words: &[OsString]) -> Result<ExitCode, Failure> {
     let ordered = Ordered::of(&command(), words);
     let words = match InstallArgs::try_parse_from(ordered.words("rove install")) {
         Ok(words) => words,
-        Err(usage) => return Ok(print(&usage)),
+        Err(usage) => return Ok(print(&usage, "rove install", words)),
     };
     if words.print_sum {
         let sum = own_sum().map_err(|error| Failure::new(error.to_string(), ""))?;

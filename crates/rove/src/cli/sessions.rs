@@ -13,7 +13,8 @@ use crate::cli::attach::login_to;
 use crate::cli::order::Ordered;
 use crate::cli::sessions::table::Found;
 use crate::cli::target::Target;
-use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs, print};
+use crate::cli::usage::print;
+use crate::cli::words::{STYLES, ServerArgs, SshArgs, TellArgs};
 use crate::failure::Failure;
 use crate::os::clock::Clock;
 use crate::printable::printable;
@@ -100,7 +101,7 @@ pub(crate) fn ls(words: &[OsString]) -> Result<ExitCode, Failure> {
     let parsed = ls_command().try_get_matches_from(ordered.words("rove ls"));
     let words = match parsed.and_then(|matches| LsArgs::from_arg_matches(&matches)) {
         Ok(words) => words,
-        Err(usage) => return Ok(print(&usage)),
+        Err(usage) => return Ok(print(&usage, "rove ls", words)),
     };
     let trace = Trace::new(Clock::start(), words.tell.verbosity());
     let name = words.target.as_ref().and_then(|target| target.session.clone());
@@ -165,7 +166,7 @@ pub(crate) fn kill(words: &[OsString]) -> Result<ExitCode, Failure> {
     let ordered = Ordered::of(&kill_command(), words);
     let words = match KillArgs::try_parse_from(ordered.words("rove kill")) {
         Ok(words) => words,
-        Err(usage) => return Ok(print(&usage)),
+        Err(usage) => return Ok(print(&usage, "rove kill", words)),
     };
     let trace = Trace::new(Clock::start(), words.tell.verbosity());
     let host = words.target.as_ref().and_then(|target| target.host.as_deref());

@@ -1,24 +1,20 @@
 //! rove's own options, as the user writes them.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, Parser, ValueHint};
 use rove_session::client::Obscure;
 use rove_session::predict::Display;
 
 use crate::bootstrap::{Bind, Ports};
-use crate::cli::again::Again;
 use crate::cli::config::{HISTORY_LINES_MAX, HostConfig};
 use crate::cli::forward::ForwardArgs;
 use crate::cli::values::{
     FamilyWord, ObscureWord, Predict, WayWord, parse_bind, parse_host, parse_slot,
 };
 use crate::client::WaySetting;
-use crate::failure::{FAILED, Failure};
 use crate::ssh::{Family, Wires};
 use crate::trace::Verbosity;
 
@@ -343,51 +339,6 @@ impl SshArgs {
     }
 }
 
-/// The message for an option that ssh or mosh has and a session lacks; `table` has the options of `rove exec`.
-pub(super) fn not_yet(
-    usage: &clap::Error,
-    again: &Again,
-    table: &clap::Command,
-) -> Option<Failure> {
-    let what = match unknown_option(usage)? {
-        "-T" => {
-            format!("-T: a session always has a terminal; without one: {}", again.exec(table, "-T"))
-        }
-        "-s" => format!("-s: a subsystem has no terminal: {}", again.exec(table, "-s")),
-        "--client" => "--client: rove is its own client; leave it out".to_owned(),
-        _ => return of_ssh_alone(usage, again),
-    };
-    Some(Failure::new(what, ""))
-}
-
-/// The message for an option that neither a session nor a command has.
-pub(super) fn of_ssh_alone(usage: &clap::Error, again: &Again) -> Option<Failure> {
-    let option = unknown_option(usage)?;
-    let (lacking, next) = match option {
-        "-X" | "-Y" => {
-            let line = again.ssh(option, SshArgs::has);
-            ("rove forwards no windows yet", format!("use `{line}` for what needs them"))
-        }
-        "-f" => ("rove stays in the foreground", "put & behind it, or use systemd-run".into()),
-        "-M" => ("each rove has a connection of its own", "leave it out".into()),
-        _ => return None,
-    };
-    Some(Failure::new(format!("{option}: {lacking}; {next}"), ""))
-}
-
-/// Prints what clap says instead of words: help, the version, or an error. Returns the status to end with.
-pub(super) fn print(usage: &clap::Error) -> ExitCode {
-    let _ = usage.print();
-    if usage.use_stderr() { FAILED.into() } else { ExitCode::SUCCESS }
-}
-
-fn unknown_option(usage: &clap::Error) -> Option<&str> {
-    match (usage.kind(), usage.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => Some(option),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -404,25 +355,6 @@ mod tests {
             assert!(parse(words).is_ok(), "{words}");
         }
         assert!(parse("--experimental-remote-ip=perhaps h").is_err());
-        let table = clap::Command::new("rove exec").arg(clap::Arg::new("port").short('p'));
-        for (line, expected) in [
-            ("-p 22 --client=x h", "--client: rove is its own client; leave it out"),
-            (
-                "-p 22 -a -T h ls",
-                "-T: a session always has a terminal; without one: rove exec -T -p 22 h ls",
-            ),
-            ("-p 22 -s h sftp", "-s: a subsystem has no terminal: rove exec -s -p 22 h sftp"),
-            (
-                "-p 22 -n -X h",
-                "-X: rove forwards no windows yet; use `ssh -X -p 22 h` for what needs them",
-            ),
-        ] {
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let ordered = crate::cli::order::Ordered::of(&RoveArgs::command(), &words);
-            let usage = RoveArgs::try_parse_from(ordered.words("rove")).expect_err("refused");
-            let failure = not_yet(&usage, &Again::of(&ordered), &table).expect("a message");
-            assert_eq!(failure.what, expected, "{line}");
-        }
     }
 
     #[test]

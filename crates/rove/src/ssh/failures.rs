@@ -105,12 +105,12 @@ impl Login {
             return Failure::new(broken, format!("A static one: {}", self.install_line(&[])));
         }
         let (what, next) = match kind {
-            Peer::Rove => ("the rove there is too old for", "Update it"),
-            Peer::Stock => ("only mosh-server is there, without", "Install rove there"),
+            Peer::Rove => ("the rove there is too old for", "A newer one"),
+            Peer::Stock => ("only mosh-server is there, without", "Copy rove there"),
         };
         Failure::new(
             format!("{host}: {what} the native wire that --native asks for"),
-            format!("{next}, or leave --native out."),
+            format!("{next}: {}. Or leave --native out.", self.install_line(&[])),
         )
     }
 
