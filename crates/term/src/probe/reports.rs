@@ -12,6 +12,8 @@ pub struct DeviceReports {
     name: Option<Name>,
     /// Whether it wraps its lines anew in a window of another width.
     wraps: Option<bool>,
+    /// Whether it takes lines back from its history when its window grows.
+    takes_back: Option<bool>,
     /// DA1 came: it answers at all.
     answers: bool,
     synchronized: Option<bool>,
@@ -92,6 +94,11 @@ const SAVES_ERASED: [&str; 4] = ["VTE(", "iTerm2 ", "contour ", "Konsole "];
 /// Some releases of these show any OSC 9 as a notification, progress too.
 const PROGRESS_AS_TEXT: [&str; 3] = ["foot(", "WezTerm ", "iTerm2 "];
 
+/// Whether a terminal takes lines back from its history when its window grows, by what it calls itself. kitty does with
+/// its option `scrollback_fill_enlarged_window`.
+const TAKES_BACK: [(&str, bool); 4] =
+    [("XTerm(", true), ("tmux ", true), ("rove(", true), ("kitty(", false)];
+
 /// VTE before 0.70 has no XTVERSION; DA2 says 65 and its version, 5200 for 0.52, the first with styles.
 const VTE_KIND: u32 = 65;
 const VTE_MODERN: u32 = 5200;
@@ -144,6 +151,11 @@ impl DeviceReports {
         self.wraps
     }
 
+    /// Whether it takes lines back from its history when its window grows; `None` if that is not known.
+    pub fn takes_lines_back(&self) -> Option<bool> {
+        self.takes_back
+    }
+
     /// Whether it tells when its colour scheme changes.
     pub fn reports_scheme(&self) -> bool {
         self.scheme_reports
@@ -161,6 +173,8 @@ impl DeviceReports {
             Answer::Secondary(..) => {}
             Answer::Version(text) => {
                 self.name(text);
+                let known = TAKES_BACK.iter().find(|(begins, _)| text.starts_with(begins));
+                self.takes_back = known.map(|(_, takes)| *takes);
                 let is_xterm = text.starts_with("XTerm(");
                 self.wraps = if is_xterm { Some(false) } else { self.name.map(|_known| true) };
             }

@@ -79,7 +79,8 @@ fn user_terminal() -> Check {
     let size = tty::window();
     let shown = size.map_or("of unknown size".into(), |it| format!("{}x{}", it.cols, it.rows));
     let links = can(Ability::Links, "links");
-    let check = check(format!("{term}{known}, {shown}, {}, {colors}, {links}", whole(&told)));
+    let (whole, growing) = (whole(&told), growing(&told));
+    let check = check(format!("{term}{known}, {shown}, {whole}, {colors}, {links}, {growing}"));
     match size {
         None => check.but("Tell it its size: stty rows R cols C"),
         Some(_) => check,
@@ -92,6 +93,15 @@ fn whole(told: &DeviceReports) -> &'static str {
         (Some(true), _) => "frames appear whole (mode 2026)",
         (Some(false), _) | (None, true) => "no mode 2026",
         (None, false) => "it answers no questions",
+    }
+}
+
+/// Whether lines come back from the terminal's history when its window grows.
+fn growing(told: &DeviceReports) -> &'static str {
+    match told.takes_lines_back() {
+        Some(true) => "takes lines back when it grows",
+        Some(false) => "takes no lines back when it grows",
+        None => "not known whether it takes lines back when it grows",
     }
 }
 
