@@ -398,7 +398,7 @@ fn a_copy_whose_client_was_killed(host: &Host) -> Outcome {
     let clock = Clock::start();
     let (is_well, said) = told(host, &["cp", "big", "here:"]);
     let took = clock.elapsed();
-    say(&format!("a copy whose client was killed was whole {took:?} after that"));
+    println!("row-24: a copy whose client was killed was whole {took:?} after that");
     let copied = fs::read(host.home.join("big")).map_err(words)?;
     match is_well && copied == octets && took < LOCK_WAIT {
         true => Ok(()),
