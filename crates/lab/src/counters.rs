@@ -36,7 +36,9 @@ pub enum Rare {
     AddressChange,
     /// A datagram was longer than the path takes.
     OversizedDatagram,
-    /// A datagram came a second time, or was replayed, and was refused.
+    /// A datagram came a second time, and was refused.
+    SecondCopy,
+    /// An attacker's replay was refused.
     Replay,
     /// An instruction came that changed nothing.
     Duplicate,
@@ -98,7 +100,7 @@ pub enum Rare {
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 43] = [
+    pub const ALL: [Rare; 44] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
@@ -113,6 +115,7 @@ impl Rare {
         Rare::ServerMove,
         Rare::AddressChange,
         Rare::OversizedDatagram,
+        Rare::SecondCopy,
         Rare::Replay,
         Rare::Duplicate,
         Rare::Roam,
@@ -176,7 +179,6 @@ impl Counters {
 
     /// Adds the counts of one end.
     pub fn count_stats(&mut self, stats: &Stats) {
-        self.count(Rare::Replay, stats.rejected.replayed);
         self.count(Rare::Duplicate, stats.stale);
         self.count(Rare::Roam, stats.roams);
         self.count(Rare::PortHop, stats.hops);

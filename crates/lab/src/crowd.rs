@@ -6,10 +6,11 @@ use std::time::Duration;
 use rove::testing::net::AddressChoice;
 use rove::testing::ssh::Candidates;
 use rove_session::server::{Full, Joining, Others, Rights};
-use rove_ssp::{ConnId, NativeWire, Role, SessionSecrets, Time};
+use rove_ssp::{ConnId, NativeWire, Role, Session as _, SessionSecrets, Time};
 use rove_term::{Size, project};
 
 use crate::address::NodeId;
+use crate::byte_stream::StreamProfile;
 use crate::compare::differences;
 use crate::ends::End;
 use crate::experiments::sender::{Desk, Sender};
@@ -36,6 +37,10 @@ pub struct Outcome {
     pub slept: u64,
     /// Directions of links on which datagrams leave in bursts.
     pub in_bursts: u64,
+    /// Streams that came into use beside UDP.
+    pub to_stream: u64,
+    /// Streams that ended though both ends lived.
+    pub streams_cut: u64,
     /// Keys delivered.
     pub keys: u64,
     /// The most clients at a time.
@@ -105,6 +110,7 @@ pub fn run(seed: u64) -> Result<Outcome, Fault> {
     }
     crowd.converge(&mut rng)?;
     crowd.end(&mut rng)?;
+    crowd.count_streams();
     crowd.outcome.hash = crowd.session.world.trace_hash();
     Ok(crowd.outcome)
 }
@@ -130,6 +136,7 @@ impl Crowd {
             usage,
         });
         session.server_mut().server.keep("crowd", true);
+        session.world.set_stream_profile(&StreamProfile::delay(Duration::from_millis(50)));
         let first = Member { node: session.client_id, letters: letters(0), fate: Fate::There };
         Crowd { session, members: vec![first], sender, outcome: Outcome::default() }
     }
@@ -198,6 +205,9 @@ impl Crowd {
         for (from, to) in [(node, server_id), (server_id, node)] {
             let delay = Duration::from_millis(1 + rng.below(200));
             let path = Profile::delay(delay).loss(Chance::percent(rng.below(35) as u32));
+            let is_blocked = rng.happens(Chance::percent(20));
+            let blocked = is_blocked.then_some(now..Time::ZERO + BUSY);
+            let path = Profile { outages: blocked.into_iter().collect(), ..path };
             // A client that never hears its server gives up before long: at first nothing waits.
             let bursts = rng.happens(Chance::percent(10)).then(|| Bursts {
                 span: now + MEET..Time::ZERO + BUSY,
@@ -206,9 +216,22 @@ impl Crowd {
             self.outcome.in_bursts += u64::from(bursts.is_some() && now + MEET < Time::ZERO + BUSY);
             world.connect(from, to, Profile { bursts, ..path });
         }
+        // The ssh that has asked for the client's keys, until it is let go or dies.
+        let stream = world.open_stream(node, server_id);
+        world.node_mut(node).person_mut().client.stream_opened(now, stream);
+        world.close_stream_at(now + rng.span_within(MEET, BUSY), [node, server_id]);
         self.members.push(Member { node, letters: letters(number), fate: Fate::There });
         self.outcome.joined += 1;
         world.poke(server_id)
+    }
+
+    fn count_streams(&mut self) {
+        let world = &self.session.world;
+        self.outcome.streams_cut = world.totals().streams_cut;
+        for member in &self.members {
+            let stats = world.node(member.node).person().client.endpoint().stats();
+            self.outcome.to_stream += stats.to_stream;
+        }
     }
 
     fn client(&mut self, member: usize) -> &mut ClientEnd {
@@ -278,6 +301,7 @@ impl Crowd {
     /// The program ends while nothing comes through to some of those who are there. All hear how it has ended, these once
     /// they are reached again.
     fn end(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+        self.session.world.close_streams_at(self.session.world.now());
         let (sleeping, awake): (Vec<usize>, Vec<usize>) =
             self.there().into_iter().partition(|_| rng.below(2) == 0);
         self.outcome.slept = sleeping.len() as u64;

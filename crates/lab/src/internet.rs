@@ -22,6 +22,8 @@ pub(crate) struct Datagram {
     pub octets: Vec<u8>,
     /// A router has marked it (congestion experienced).
     pub congested: bool,
+    /// An attacker sends it again after it has arrived.
+    pub is_replay: bool,
 }
 
 /// What the sending machine's system says of a datagram.
@@ -84,6 +86,19 @@ impl Internet {
         self.links.get(&(from, to))
     }
 
+    /// The most datagrams that a node can send in a second without loss in all its links: at their rates, and into their
+    /// queues. `None` if one takes any number.
+    pub(crate) fn capacity(&self, from: NodeId) -> Option<u32> {
+        let own = (from, NodeId(0))..=(from, NodeId(usize::MAX));
+        self.links.range(own).map(|(_, link)| link.profile().datagrams_per_second_max()).sum()
+    }
+
+    /// Whether an outage cuts the link from one node to the other at this time, and not the one back.
+    pub(crate) fn is_cut_one_way(&self, now: Time, from: NodeId, to: NodeId) -> bool {
+        let is_cut = |ends| self.links.get(&ends).is_some_and(|link| link.profile().is_cut(now));
+        is_cut((from, to)) && !is_cut((to, from))
+    }
+
     /// An attacker on the path attends to this share of all datagrams from now on.
     pub(crate) fn set_attacker(&mut self, share: Chance) {
         self.attacker.get_or_insert(Attacker::new(share)).attend_to(share);
@@ -132,7 +147,8 @@ impl Internet {
     pub(crate) fn replay(&mut self, now: Time, datagram: &Datagram) -> Option<(Time, Datagram)> {
         let attacker = self.attacker.as_mut()?;
         let forged = attacker.replay(&mut self.rng, datagram.from)?;
-        Some(forge(now, forged, datagram.to, &datagram.octets))
+        let (at, again) = forge(now, forged, datagram.to, &datagram.octets);
+        Some((at, Datagram { is_replay: true, ..again }))
     }
 
     /// A datagram leaves for one address, from the newest socket. Appends what arrives of it, and when; an attacker's
@@ -164,7 +180,7 @@ impl Internet {
         let mut deliveries = Vec::new();
         link.pass(now, octets, &mut deliveries);
         arrivals.extend(deliveries.into_iter().map(|Delivery { at, datagram, congested }| {
-            (at, Datagram { from: source, to, octets: datagram, congested })
+            (at, Datagram { from: source, to, octets: datagram, congested, is_replay: false })
         }));
         if is_refused { Sent::TooBig } else { Sent::Left }
     }
@@ -177,5 +193,6 @@ impl Internet {
 /// An attacker's datagram, and when it arrives.
 fn forge(now: Time, forged: Forged, to: SocketAddr, octets: &[u8]) -> (Time, Datagram) {
     let Forged { after, from } = forged;
-    (now + after, Datagram { from, to, octets: octets.to_vec(), congested: false })
+    let octets = octets.to_vec();
+    (now + after, Datagram { from, to, octets, congested: false, is_replay: false })
 }

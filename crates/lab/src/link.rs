@@ -301,7 +301,16 @@ impl Profile {
         Profile { rate: Some(Rate { bits_per_second, queue_bytes_max }), ..self }
     }
 
-    fn is_cut(&self, at: Time) -> bool {
+    /// The most datagrams that the path takes in a second, into its queue or bucket as well. `None` without a rate.
+    pub fn datagrams_per_second_max(&self) -> Option<u32> {
+        let least = self.header_bytes + PAYLOAD_BYTES_LEAST;
+        let bounds = self.rate.iter().chain(&self.policer);
+        let octets = bounds.map(|it| it.bits_per_second / 8 + it.queue_bytes_max as u64).min()?;
+        Some((octets / least as u64) as u32)
+    }
+
+    /// Whether this is in an outage.
+    pub fn is_cut(&self, at: Time) -> bool {
         self.outages.iter().any(|outage| outage.contains(&at))
     }
 }
@@ -504,6 +513,9 @@ fn damage(rng: &mut Rng, datagram: &mut Vec<u8>) {
 
 /// An octet in millionths of a bit: a rate of one bit a second gains one such unit in a microsecond.
 const BYTE: u64 = 8_000_000;
+
+/// The least payload: sealed and numbered, it says that there is nothing new.
+const PAYLOAD_BYTES_LEAST: usize = 24;
 
 /// IPv4 and UDP headers, which the bottleneck carries as well (RFC 791, RFC 768).
 const HEADER_BYTES: usize = 28;

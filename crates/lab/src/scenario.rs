@@ -139,7 +139,11 @@ impl Scenario {
         let has_stream = searches && beside.happens(Chance::percent(50));
         let bursts = bursts(&mut Rng::new(seed ^ IN_BURSTS));
         [up.bursts, down.bursts] = bursts.clone();
-        let ways = has_stream.then(|| Ways::of(&mut beside, up.delay, &up.outages, bursts, BUSY));
+        let ways = match (searches, has_stream) {
+            (false, _) => None,
+            (true, true) => Some(Ways::of(&mut beside, up.delay, &up.outages, bursts, BUSY)),
+            (true, false) => Some(Ways::for_a_while(&mut beside, up.delay, &up.outages, bursts)),
+        };
         Scenario {
             ways,
             absence: Absence::of(&mut Rng::new(seed ^ AWAY)),
@@ -189,11 +193,10 @@ impl Scenario {
 
     /// Whether nothing in this span, or shortly before it, keeps datagrams from arriving for long.
     pub(crate) fn is_calm(&self, span: Range<Time>) -> bool {
-        // A way that is lost is missed for seconds, and each cut and flap loses one.
-        if self.ways.is_some() {
+        let since = span.start - 20 * SECOND;
+        if self.ways.as_ref().is_some_and(|ways| !ways.is_calm(&(since..span.end))) {
             return false;
         }
-        let since = span.start - 20 * SECOND;
         let meets = |other: &Range<Time>| other.start < span.end && since < other.end;
         let holds = self.up.holds.iter().chain(&self.down.holds);
         let outages = self.up.outages.iter().chain(&self.down.outages);

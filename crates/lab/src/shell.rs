@@ -1,7 +1,7 @@
 //! A mobile shell in virtual time: the two machines of rove-session, a person who types and a scripted program,
 //! joined by a [`World`](crate::world::World). After every turn it checks the invariants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -40,6 +40,9 @@ pub struct ClientEnd {
     echo_ack: StateNum,
     limits: Limits,
     watch: Watch,
+    /// States whose keys are not known to be echoed, and how many octets had been typed with each. As many as keys wait.
+    unechoed: VecDeque<(StateNum, u64)>,
+    octets_echoed: u64,
     /// Lines of the terminal's history before this one were painted by another dialect than that of now.
     looks_from: u64,
 }
@@ -67,6 +70,8 @@ impl ClientEnd {
             exit: None,
             limits,
             watch,
+            unechoed: VecDeque::new(),
+            octets_echoed: 0,
             looks_from: 0,
         }
     }
@@ -74,6 +79,11 @@ impl ClientEnd {
     /// Lines of the terminal's history from this one on were painted as the client paints now.
     pub(crate) fn looks_from(&self) -> u64 {
         self.looks_from
+    }
+
+    /// Octets of keys whose effect the client knows to be in its view.
+    pub(crate) fn octets_echoed(&self) -> u64 {
+        self.octets_echoed
     }
 
     /// What it sends is watched as a listener does.
@@ -124,6 +134,7 @@ impl Node for ClientEnd {
     }
 
     fn settle(&mut self, now: Time) -> Result<(), Fault> {
+        self.note_sent();
         self.paint.clear();
         if self.client.poll_paint(now, &mut self.paint) {
             self.paints += 1;
@@ -197,8 +208,20 @@ impl ClientEnd {
             .map_err(|what| Fault::new(now, format!("painted otherwise than meant: {what}")))
     }
 
+    /// Notes which keys the newest state has, if it was sent as a whole.
+    fn note_sent(&mut self) {
+        let endpoint = self.client.endpoint();
+        let state = endpoint.sent_num();
+        if endpoint.is_told() && self.unechoed.back().is_none_or(|(last, _)| *last < state) {
+            self.unechoed.push_back((state, self.client.typed()));
+        }
+    }
+
     fn check(&mut self, now: Time) -> Result<(), Fault> {
         let echo_ack = self.client.view().echo_ack();
+        while let Some((_, octets)) = self.unechoed.pop_front_if(|(state, _)| *state <= echo_ack) {
+            self.octets_echoed = octets;
+        }
         if echo_ack < self.echo_ack {
             let what = format!("echo ack fell from {:?} to {echo_ack:?}", self.echo_ack);
             return Err(Fault::new(now, what));

@@ -3,6 +3,7 @@
 mod absence;
 mod cleared;
 mod divergence;
+mod floor;
 mod lines;
 mod ways;
 
@@ -15,11 +16,11 @@ use crate::attacker::Tally;
 use crate::compare::are_same;
 use crate::counters::{Counters, Rare};
 use crate::experiments::sender::WireKind;
-use crate::link::{Loss, Profile};
+use crate::link::Profile;
 use crate::obscured::Obscured;
-use crate::rng::Chance;
 use crate::scenario::{BUSY, CALM, Death, Ending, Scenario};
 use crate::session::{Plan, Session, Typing};
+use crate::trial::floor::echoed_floor;
 use crate::trial::lines::LinesAlike;
 use crate::world::{Fault, Notice};
 
@@ -42,8 +43,14 @@ pub struct Outcome {
     pub refused: u64,
     /// Events in the heap.
     pub events: u64,
+    /// Minutes in which nothing was cut, so that keys had to be echoed.
+    pub minutes_judged: u64,
     /// The most turns that an end had in one second for no datagram and for no user.
     pub idle_turns_most: u32,
+    /// The most turns that an end had in one second at times of its own.
+    pub alarms_most: u32,
+    /// The most datagrams that an end sent in one second.
+    pub datagrams_most: u32,
     /// Names the run: equal for equal runs.
     pub hash: u64,
     /// The rare things that happened.
@@ -69,6 +76,8 @@ struct Trial<'a> {
     session: Session,
     counters: Counters,
     away: Duration,
+    minutes_judged: u64,
+    long_sleeps: u64,
     lines: LinesAlike,
 }
 
@@ -90,6 +99,8 @@ impl<'a> Trial<'a> {
             session,
             counters: Counters::default(),
             away: Duration::ZERO,
+            minutes_judged: 0,
+            long_sleeps: 0,
             lines: LinesAlike::default(),
         };
         trial.open_stream();
@@ -145,7 +156,6 @@ impl<'a> Trial<'a> {
         }
         if let Some(at) = scenario.server_moves {
             world.move_at(at, *server_id, Notice::None);
-            self.counters.count(Rare::ServerMove, 1);
         }
         for (span, family) in &scenario.severed {
             world.sever_at(span.clone(), *server_id, *family);
@@ -153,31 +163,31 @@ impl<'a> Trial<'a> {
         for (node, sleeps) in
             [(client_id, &scenario.client_sleeps), (server_id, &scenario.server_sleeps)]
         {
-            self.counters.count(Rare::Sleep, sleeps.len() as u64);
             for (at, span) in sleeps {
                 world.suspend_at(*at, *node, *span);
             }
         }
         self.set_paths([&scenario.up, &scenario.down]);
-        let one_way = scenario.up.outages != scenario.down.outages;
-        self.counters.count(Rare::OneWayOutage, u64::from(one_way));
     }
 
-    /// Lets users and programs be busy, and looks each minute whether the program got its keys.
+    /// Lets users and programs be busy, and looks each minute how many keys the client knows to be echoed.
     fn be_busy(&mut self) -> Result<(), Fault> {
         let asleep: Duration = self.scenario.client_sleeps.iter().map(|(_, span)| *span).sum();
         let end = Time::ZERO + BUSY + asleep;
-        let mut read = 0;
+        let mut echoed = 0;
         while self.session.world.now() < end {
             let start = self.session.world.now();
             self.session.world.run_until((start + MINUTE).min(end))?;
             let now = self.session.world.now();
-            let read_before =
-                std::mem::replace(&mut read, self.session.server().host.typed().len() as u64);
-            let whole = now.since(start) == MINUTE && self.all_live();
-            let floor = keys_floor(self.scenario);
-            if whole && self.scenario.is_calm(start..now) && read - read_before < floor {
-                let what = format!("{} keys in a minute, {floor} at least", read - read_before);
+            let before = std::mem::replace(&mut echoed, self.session.client().octets_echoed());
+            let is_whole = now.since(start) == MINUTE && self.all_live();
+            if !is_whole || !self.scenario.is_calm(start..now) {
+                continue;
+            }
+            self.minutes_judged += 1;
+            let (count, floor) = (echoed - before, echoed_floor(self.scenario));
+            if count < floor {
+                let what = format!("{count} octets of keys echoed in a minute, {floor} at least");
                 return Err(Fault::new(now, what));
             }
         }
@@ -235,10 +245,12 @@ impl<'a> Trial<'a> {
             self.type_keys(&[letter])?;
             let step = self.session.world.now() + STEP;
             self.session.world.run_until(step)?;
-            let guessed = self.unpainted_view();
-            self.counters.count(Rare::WrongGuess, u64::from(guessed));
+            let guess = self.unpainted_view().then(|| self.session.client().session().text());
             self.await_keys_read()?;
             self.await_answer()?;
+            let answer = self.wanted().text();
+            let is_wrong = guess.is_some_and(|guess| guess != answer);
+            self.counters.count(Rare::WrongGuess, u64::from(is_wrong));
             self.session.world.run_until(self.session.world.now() + ROUND_TRIP)?;
             if let Some(difference) = self.unpainted() {
                 return self.fault(format!("a wrong guess stays: {difference}"));
@@ -263,6 +275,7 @@ impl<'a> Trial<'a> {
     fn await_answer(&mut self) -> Result<(), Fault> {
         let end = self.session.world.now() + CONVERGE_MAX;
         let keys = self.session.client().client.endpoint().sent_num();
+        let is_metered = self.scenario.sender.is_metered();
         let (mut known, mut events, mut is_same) = (None, None, false);
         loop {
             let now = self.session.world.now();
@@ -275,7 +288,7 @@ impl<'a> Trial<'a> {
             }
             if is_same {
                 let known = *known.get_or_insert(now + ECHO_ACK_WAIT);
-                if view.echo_ack() >= keys || now >= known {
+                if view.echo_ack() >= keys || is_metered && now >= known {
                     return Ok(());
                 }
             }
@@ -419,7 +432,10 @@ impl<'a> Trial<'a> {
             datagrams: totals.sent,
             refused: totals.refused,
             events: totals.events,
+            minutes_judged: self.minutes_judged,
             idle_turns_most: totals.idle_turns_most,
+            alarms_most: totals.alarms_most,
+            datagrams_most: totals.datagrams_most,
             hash: self.session.world.trace_hash(),
             counters: self.counters,
             obscured: self.session.client().obscured(),
@@ -446,28 +462,16 @@ impl<'a> Trial<'a> {
         counters.count(Rare::SecretLetter, client.user.secrets());
         counters.count(Rare::ScreenSaved, server.screens_saved());
         counters.count(Rare::TerminalAnswer, u64::from(client.tty.has_answered()));
-        let cuts = self.scenario.ways.as_ref().map_or(0, |ways| ways.cuts.len());
-        counters.count(Rare::StreamCut, cuts as u64);
+        let totals = world.totals();
+        counters.count(Rare::SecondCopy, totals.copies_refused);
+        counters.count(Rare::Replay, totals.replays_refused);
+        counters.count(Rare::OneWayOutage, totals.one_way_cuts);
+        counters.count(Rare::StreamCut, totals.streams_cut);
+        counters.count(Rare::ServerMove, world.moves(*server_id));
+        counters.count(Rare::LongSleep, self.long_sleeps);
+        let sleeps = world.sleeps(*client_id) + world.sleeps(*server_id);
+        counters.count(Rare::Sleep, sleeps - self.long_sleeps);
     }
-}
-
-/// How many octets of keys a program gets in a minute at least, of the 400 that are typed, by the loss of the link that
-/// carries them.
-fn keys_floor(scenario: &Scenario) -> u64 {
-    if lost_percent(&scenario.up) < 10 { 180 } else { 120 }
-}
-
-/// The share of datagrams that a link loses by chance, in percent.
-fn lost_percent(profile: &Profile) -> u64 {
-    let share = |chance: Chance| u64::from(chance.as_per_million());
-    let lost = match profile.loss {
-        Loss::Independent(chance) => share(chance),
-        Loss::Bursts { enter, leave, good, bad } => {
-            let (enter, leave) = (share(enter), share(leave));
-            (share(bad) * enter + share(good) * leave) / (enter + leave).max(1)
-        }
-    };
-    lost / 10_000
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -476,8 +480,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// How often the world is looked at while something is awaited.
 const STEP: Duration = Duration::from_millis(5);
 
-/// How long a server may take to say which keys its screen answers. A metered one says so with its next screen, which
-/// may never come.
+/// How long a metered server may take to say which keys its screen answers. It says so with its next screen, which may
+/// never come.
 const ECHO_ACK_WAIT: Duration = Duration::from_secs(5);
 
 /// The round trip of the healed link.

@@ -15,6 +15,8 @@ pub(crate) struct Ways {
     /// How the stream is while the session is busy.
     pub stream: StreamProfile,
     pub udp: UdpFate,
+    /// When it is first there.
+    pub opens: Time,
     /// When it ends, and for how long there is none.
     pub cuts: Vec<(Time, Duration)>,
 }
@@ -75,8 +77,37 @@ impl Ways {
                 bursts,
             },
             udp,
+            opens: Time::ZERO,
             cuts: (0..cuts).map(|_| cut(rng)).collect(),
         }
+    }
+
+    /// A stream that is opened beside a UDP that may work, as for a client that hears nothing, and ends for good.
+    pub(crate) fn for_a_while(
+        rng: &mut Rng,
+        delay: Duration,
+        outages: &[Range<Time>],
+        bursts: [Option<Bursts>; 2],
+    ) -> Ways {
+        let opens = Time::ZERO + rng.span_within(10 * SECOND, 60 * SECOND);
+        let ends = opens + rng.span_within(5 * SECOND, 40 * SECOND);
+        let stall = rng.pick(&[Chance::NEVER, Chance::percent(1), Chance::percent(10)]);
+        let outages = outages.to_vec();
+        let stream = StreamProfile { delay, stall, rate: None, outages, bursts };
+        Ways { stream, udp: UdpFate::Alive, opens, cuts: vec![(ends, NEVER.since(ends))] }
+    }
+
+    /// Whether no way is lost in this span. Each that is lost is missed for seconds.
+    pub(crate) fn is_calm(&self, span: &Range<Time>) -> bool {
+        let lost: Vec<Range<Time>> = match self.udp {
+            // A stream that ends is missed at most until UDP is tried.
+            UdpFate::Alive => self.cuts.iter().map(|(at, _)| *at..*at + SECOND).collect(),
+            UdpFate::Dead | UdpFate::NoUp | UdpFate::NoDown => {
+                self.cuts.iter().map(|(at, span)| *at..*at + *span).collect()
+            }
+            UdpFate::Flapping | UdpFate::Lost => vec![Time::ZERO..NEVER],
+        };
+        !lost.iter().any(|lost| lost.start < span.end && span.start < lost.end)
     }
 
     /// A path in both directions, as UDP finds it.

@@ -54,8 +54,20 @@ pub struct Totals {
     pub received: u64,
     /// Of those, the ones they refused.
     pub refused: u64,
+    /// Replays of an attacker's that were refused as such, and other datagrams that came a second time.
+    pub replays_refused: u64,
+    /// The latter.
+    pub copies_refused: u64,
+    /// Datagrams that an outage cut while the way back was open.
+    pub one_way_cuts: u64,
+    /// Streams that ended though both ends lived.
+    pub streams_cut: u64,
     /// The most turns that a node had in one second for no datagram and for no user.
     pub idle_turns_most: u32,
+    /// The most turns that a node had in one second at times of its own.
+    pub alarms_most: u32,
+    /// The most datagrams that a node sent in one second.
+    pub datagrams_most: u32,
 }
 
 #[derive(Debug)]
@@ -70,10 +82,22 @@ struct Host<N> {
     /// The datagram that leaves next, if it may not leave yet.
     held: Option<Held>,
     life: Life,
-    /// Turns so far, those of this second, and those that moved no datagram and served no user.
+    /// Turns so far.
     turns: u64,
-    second: u64,
+    second: Second,
+    sleeps: u64,
+    moves: u64,
+}
+
+/// The work of a node in one second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    number: u64,
+    /// Turns at times of its own, or of its users.
+    alarms: u32,
+    /// Of those, the ones that moved no datagram and served no user.
     idle_turns: u32,
+    datagrams: u32,
 }
 
 /// A datagram that leaves later than it is made: its node holds it until then, as a driver does.
@@ -112,6 +136,7 @@ enum Event {
     Open { ends: [NodeId; 2] },
     Carried { stream: usize, to: NodeId, octets: Vec<u8> },
     Close { stream: usize, node: NodeId },
+    CloseBetween { ends: [NodeId; 2] },
     CloseAll,
 }
 
@@ -150,8 +175,9 @@ impl<N: Node> World<N> {
             held: None,
             life: Life::Running,
             turns: 0,
-            second: 0,
-            idle_turns: 0,
+            second: Second::default(),
+            sleeps: 0,
+            moves: 0,
         });
         self.internet.open_socket(id);
         self.file_alarm(id, self.now);
@@ -172,6 +198,16 @@ impl<N: Node> World<N> {
     /// Whether the node's process was killed.
     pub fn is_dead(&self, node: NodeId) -> bool {
         self.hosts[node.0].life == Life::Dead
+    }
+
+    /// How often the node's machine has slept while its process ran.
+    pub fn sleeps(&self, node: NodeId) -> u64 {
+        self.hosts[node.0].sleeps
+    }
+
+    /// How often the node has got another address while its process ran.
+    pub fn moves(&self, node: NodeId) -> u64 {
+        self.hosts[node.0].moves
     }
 
     /// What the node's own clock shows.
@@ -246,17 +282,16 @@ impl<N: Node> World<N> {
             Event::Sever { node, family } => self.internet.sever(node, family),
             Event::Suspend { node, until } => {
                 self.trace.add(b"S");
-                self.hosts[node.0].asleep_until = Some(until);
+                let host = &mut self.hosts[node.0];
+                host.asleep_until = Some(until);
+                host.sleeps += u64::from(host.life != Life::Dead);
                 self.file_alarm(node, until);
             }
             Event::Open { ends } => return self.reopen_stream(ends),
             Event::Carried { stream, to, octets } => return self.arrive_by(stream, to, octets),
             Event::Close { stream, node } => return self.close_stream(stream, node),
-            Event::CloseAll => {
-                for stream in 0..self.streams.len() {
-                    self.end_stream(stream);
-                }
-            }
+            Event::CloseBetween { ends } => self.cut_streams(|stream| stream.ends == ends),
+            Event::CloseAll => self.cut_streams(|_| true),
         }
         Ok(())
     }
@@ -283,14 +318,15 @@ impl<N: Node> World<N> {
         if host.life == Life::DiesIn(host.turns) {
             host.life = Life::Dead;
             // Its system ends what it had open.
-            (0..self.streams.len()).for_each(|stream| self.end_stream(stream));
+            let own = |stream: &usize| self.streams[*stream].ends.contains(&id);
+            let own: Vec<usize> = (0..self.streams.len()).filter(own).collect();
+            own.into_iter().for_each(|stream| self.end_stream(stream));
             return Ok(());
         }
         self.send_all(id, now)?;
-        let has_moved = self.totals.sent != sent_before || self.hosts[id.0].held.is_some();
-        if cause == Cause::Alarm && !is_for_users && !has_moved {
-            self.count_idle_turn(id)?;
-        }
+        let sent = (self.totals.sent - sent_before) as u32;
+        let is_idle = sent == 0 && !is_for_users && self.hosts[id.0].held.is_none();
+        self.count_turn(id, cause, is_idle, sent)?;
         let host = &mut self.hosts[id.0];
         host.node.settle(now)?;
         let held = host.held.as_ref().map(|held| held.at);
@@ -368,21 +404,53 @@ impl<N: Node> World<N> {
         Ok(())
     }
 
-    /// A machine whose timeouts crawl ahead microsecond by microsecond spins as well. Turns that move a datagram or
-    /// serve a user are bounded by the link and by the users; the others have a bound of their own.
-    fn count_idle_turn(&mut self, id: NodeId) -> Result<(), Fault> {
-        let second = self.now.as_micros() / 1_000_000;
-        let host = &mut self.hosts[id.0];
-        if host.second != second {
-            (host.second, host.idle_turns) = (second, 0);
+    /// A machine whose timeouts crawl ahead microsecond by microsecond spins as well, whether it sends or not. The links
+    /// bound what it sends, its users are few, and turns for nothing have a bound of their own.
+    fn count_turn(
+        &mut self,
+        id: NodeId,
+        cause: Cause,
+        is_idle: bool,
+        sent: u32,
+    ) -> Result<(), Fault> {
+        let number = self.now.as_micros() / 1_000_000;
+        let second = &mut self.hosts[id.0].second;
+        if second.number != number {
+            *second = Second { number, ..Second::default() };
         }
-        host.idle_turns += 1;
-        self.totals.idle_turns_most = self.totals.idle_turns_most.max(host.idle_turns);
-        if host.idle_turns > IDLE_TURNS_PER_SECOND_MAX {
-            let what = format!("node {} woke {IDLE_TURNS_PER_SECOND_MAX} times for nothing", id.0);
-            return Err(Fault::new(self.now, what));
+        if cause == Cause::Alarm {
+            second.alarms += 1;
+            second.idle_turns += u32::from(is_idle);
+        }
+        second.datagrams += sent;
+        let Second { alarms, idle_turns, datagrams, .. } = *second;
+        let totals = &mut self.totals;
+        totals.idle_turns_most = totals.idle_turns_most.max(idle_turns);
+        totals.alarms_most = totals.alarms_most.max(alarms);
+        totals.datagrams_most = totals.datagrams_most.max(datagrams);
+        let carried = if sent > 0 { self.datagrams_max(id) } else { u32::MAX };
+        for (what, have, most) in [
+            ("woke for nothing", idle_turns, IDLE_TURNS_PER_SECOND_MAX),
+            ("woke", alarms, ALARMS_PER_SECOND_MAX),
+            ("sent", datagrams, carried),
+        ] {
+            if have > most {
+                let what =
+                    format!("node {} {what} {have} times in a second, {most} is the most", id.0);
+                return Err(Fault::new(self.now, what));
+            }
         }
         Ok(())
+    }
+
+    /// The most datagrams that a node may send in a second. Where each of its links has a bound, and there is no stream beside
+    /// them, these are a few times as many as the links carry and their queues take.
+    fn datagrams_max(&self, id: NodeId) -> u32 {
+        let has_stream =
+            self.streams.iter().any(|stream| stream.is_open && stream.ends.contains(&id));
+        let carried = self.internet.capacity(id).filter(|_| !has_stream);
+        let most = carried.map_or(u32::MAX, |most| most.saturating_mul(OFFERED_TIMES_MAX));
+        most.min(DATAGRAMS_PER_SECOND_MAX)
     }
 
     fn file_alarm(&mut self, node: NodeId, at: Time) {
@@ -435,6 +503,15 @@ const DRAIN_DATAGRAMS_MAX: u32 = 16_384;
 /// are looked at each 50 ms, a frame interval is 20 ms, and the sender has several clocks.
 const IDLE_TURNS_PER_SECOND_MAX: u32 = 250;
 
+/// All turns of a node in one second that nothing outside caused.
+const ALARMS_PER_SECOND_MAX: u32 = 5_000;
+
+/// How many times what a link carries a node may offer it: stock's policy heeds no bottleneck.
+const OFFERED_TIMES_MAX: u32 = 4;
+
+/// Datagrams of a node in one second where nothing bounds them.
+const DATAGRAMS_PER_SECOND_MAX: u32 = 5_000;
+
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
@@ -445,9 +522,10 @@ mod tests {
     use crate::link::Profile;
     use crate::rng::Chance;
 
-    /// Sends one datagram each 10 ms and counts what comes.
+    /// Sends one datagram in each pause, 10 ms, and counts what comes.
     pub(super) struct Ticker {
         peer: SocketAddr,
+        pause: Duration,
         next: Time,
         pub(super) got: Vec<(Time, Remote)>,
         pub(super) hop: Option<Time>,
@@ -470,7 +548,7 @@ mod tests {
             }
             out.datagram.clear();
             out.datagram.extend_from_slice(&now.as_micros().to_be_bytes());
-            self.next = now + Duration::from_millis(10);
+            self.next = now + self.pause;
             let new_port = self.hop.take_if(|hop| *hop <= now).is_some();
             Some(Transmit { to: self.peer.into(), new_port, at: None })
         }
@@ -495,7 +573,13 @@ mod tests {
     }
 
     fn ticker(peer: SocketAddr) -> Ticker {
-        Ticker { peer, next: Time::ZERO, got: Vec::new(), hop: None }
+        Ticker {
+            peer,
+            pause: Duration::from_millis(10),
+            next: Time::ZERO,
+            got: Vec::new(),
+            hop: None,
+        }
     }
 
     pub(super) fn pair(seed: u64, profile: Profile) -> (World<Ticker>, NodeId, NodeId) {
@@ -530,6 +614,28 @@ mod tests {
             assert!(world.node(id).got.iter().all(|(at, _)| !asleep.contains(at)), "{id:?}");
             assert!(world.node(id).got.len() >= 19);
         }
+    }
+
+    /// An end that sends without rest is a fault: at once where the link is slow, and else before long.
+    #[test]
+    fn sending_without_rest_is_a_fault() {
+        for (profile, what, most) in [
+            (Profile::default(), "woke", ALARMS_PER_SECOND_MAX),
+            (Profile::default().rate(64_000, 8_000), "sent", 4 * 307),
+            (Profile::default().policer(64_000, 3_000), "sent", 4 * 211),
+        ] {
+            let (mut world, a, _) = pair(1, profile);
+            world.node_mut(a).pause = Duration::from_micros(20);
+            let fault = world.run_until(Time::from_millis(900)).unwrap_err();
+            assert_eq!(
+                fault.what,
+                format!("node 0 {what} {} times in a second, {most} is the most", most + 1)
+            );
+        }
+        let (mut world, a, _) = pair(1, Profile::default());
+        world.node_mut(a).pause = Duration::from_millis(1);
+        world.run_until(Time::from_millis(2_000)).unwrap();
+        assert_eq!(world.totals().datagrams_most, 1_000);
     }
 
     /// One that is due at once, for ever.

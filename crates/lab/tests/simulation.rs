@@ -8,9 +8,10 @@
 //! `SEED=17 cargo test -p rove-lab --test simulation` runs just that one, and `SEEDS=2001-9000` those.
 
 mod common;
+#[path = "common/seeds.rs"]
+mod seeds;
 
 use std::ops::RangeInclusive;
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,10 +20,10 @@ use common::say;
 use rove_lab::testing::clock::Clock;
 use rove_lab::testing::counters::Counters;
 use rove_lab::testing::crowd;
-use rove_lab::testing::rng::Rng;
 use rove_lab::testing::scenario::{BUSY, Scenario};
 use rove_lab::testing::trial::{Obscured, Outcome};
 use rove_session::client::Obscure;
+use seeds::{chosen, variable};
 
 /// Seeds up to this run each time. A session takes a second of processor time and is six minutes long.
 const FIXED: u64 = 905;
@@ -33,6 +34,9 @@ const HOURS: u64 = 93;
 const HOURS_BUSY: u64 = 46;
 const HOURS_HIDING: u64 = 1;
 const HOURS_IN_SLOTS: u64 = 2;
+
+/// Minutes of these in which the echo of keys is judged.
+const MINUTES_JUDGED: u64 = 150;
 
 /// The seeds 1 to this run in `golden.rs`, where each must come through as well.
 const GOLDEN: u64 = 40;
@@ -57,7 +61,9 @@ fn sessions_come_through_hostile_networks() {
         return;
     }
     let chosen = chosen();
-    let seeds = chosen.clone().unwrap_or_else(seeds_of_the_gate);
+    let seeds = chosen
+        .clone()
+        .unwrap_or_else(|| seeds::of_the_gate("sessions", GOLDEN + 1..=FIXED, OF_COMMIT));
     let clock = Clock::start();
     let next = AtomicUsize::new(0);
     let results = Mutex::new((Totals::default(), Vec::new()));
@@ -89,6 +95,7 @@ fn sessions_come_through_hostile_networks() {
     );
     if chosen.is_none() {
         assert_eq!(totals.counters.missing(), [], "rare things that never happened");
+        assert!(totals.minutes_judged >= MINUTES_JUDGED, "few minutes are calm");
         let busy = totals.simulated - totals.away;
         assert!(totals.simulated >= hours(HOURS), "less than {HOURS} hours");
         assert!(busy >= hours(HOURS_BUSY), "less than {HOURS_BUSY} hours with something to do");
@@ -116,12 +123,14 @@ fn clients_come_leave_and_die() {
         all.alone += outcome.alone;
         all.slept += outcome.slept;
         all.in_bursts += outcome.in_bursts;
+        all.to_stream += outcome.to_stream;
+        all.streams_cut += outcome.streams_cut;
         all.keys += outcome.keys;
         all.most = all.most.max(outcome.most);
     }
     say(&format!(
         "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} slept \
-         at the end, {} links were in bursts, {} keys",
+         at the end, {} links were in bursts, {} times a stream came into use, {} streams ended, {} keys",
         seeds.len(),
         all.joined,
         all.detached,
@@ -129,12 +138,17 @@ fn clients_come_leave_and_die() {
         all.alone,
         all.slept,
         all.in_bursts,
+        all.to_stream,
+        all.streams_cut,
         all.keys
     ));
     if seeds.len() > 1 {
-        for count in [all.joined, all.detached, all.killed, all.alone, all.slept, all.in_bursts] {
-            assert!(count >= CROWDS / 4, "too little happens: {all:?}");
-        }
+        let people = [all.joined, all.detached, all.killed, all.alone, all.slept];
+        let ways = [all.in_bursts, all.to_stream, all.streams_cut];
+        assert!(
+            people.iter().chain(&ways).all(|count| *count >= CROWDS / 4),
+            "too little: {all:?}"
+        );
         assert!(all.most >= 4 && all.keys >= CROWDS * 50, "{all:?}");
     }
 }
@@ -235,73 +249,6 @@ const IN_SLOTS: RangeInclusive<u64> = 1..=24;
 /// Sessions of that kind.
 const CROWDS: u64 = 12;
 
-/// The seeds that run each time, and those of this commit, which are printed.
-fn seeds_of_the_gate() -> Vec<u64> {
-    let commit = commit();
-    let digits = commit.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    // Outside a repository they are the same each time as well.
-    let mut rng = Rng::new(digits.unwrap_or(0));
-    let own: Vec<u64> = (0..OF_COMMIT).map(|_| FIXED + 1 + (rng.next_u64() >> 32)).collect();
-    let list: Vec<String> = own.iter().map(u64::to_string).collect();
-    let first = GOLDEN + 1;
-    say(&format!(
-        "simulation: seeds {first} to {FIXED}, and of commit {commit}: {}",
-        list.join(" ")
-    ));
-    (first..=FIXED).chain(own).collect()
-}
-
-/// The seeds that the environment names, if it names any.
-fn chosen() -> Option<Vec<u64>> {
-    let [one, several] = ["SEED", "SEEDS"].map(variable);
-    seeds_named(one.as_deref(), several.as_deref()).unwrap_or_else(|fault| panic!("{fault}"))
-}
-
-/// The seeds that these values of `SEED` and `SEEDS` name. Without either all run, with what must happen in them.
-fn seeds_named(one: Option<&str>, several: Option<&str>) -> Result<Option<Vec<u64>>, String> {
-    match (one, several) {
-        (None, None) => Ok(None),
-        (Some(text), None) => {
-            let seed = text.parse().map_err(|_| format!("SEED={text} is no number"));
-            seed.map(|seed| Some(vec![seed]))
-        }
-        (None, Some(text)) => {
-            let wanted = format!("SEEDS={text} is no span of seeds, as 20 or 2001-9000");
-            span(text).map(Some).ok_or(wanted)
-        }
-        (Some(_), Some(_)) => Err("name SEED or SEEDS, not both".to_owned()),
-    }
-}
-
-#[test]
-fn seeds_that_make_no_sense_are_refused() {
-    assert_eq!(seeds_named(None, None), Ok(None));
-    assert_eq!(seeds_named(Some("17"), None), Ok(Some(vec![17])));
-    assert_eq!(seeds_named(None, Some("3")), Ok(Some(vec![1, 2, 3])));
-    assert_eq!(seeds_named(None, Some("7-9")), Ok(Some(vec![7, 8, 9])));
-    for (one, several) in [(Some("1-3"), None), (Some(""), None), (Some("1"), Some("1-3"))] {
-        assert!(seeds_named(one, several).is_err(), "{one:?} {several:?}");
-    }
-    for several in ["", "1-", "-3", "9-7", "0", "1,2", "1..3", "all"] {
-        assert!(seeds_named(None, Some(several)).is_err(), "{several:?}");
-    }
-}
-
-/// `20` is the seeds 1 to 20, and `2001-9000` those from the first to the last.
-fn span(text: &str) -> Option<Vec<u64>> {
-    let (first, last) = text.split_once('-').unwrap_or(("1", text));
-    let seeds: Vec<u64> = (first.parse().ok()?..=last.parse().ok()?).collect();
-    (!seeds.is_empty()).then_some(seeds)
-}
-
-/// The commit that is tested; empty outside a repository.
-#[allow(clippy::disallowed_methods, reason = "the commit chooses the seeds")]
-fn commit() -> String {
-    let told = Command::new("git").args(["rev-parse", "HEAD"]).output();
-    let told = told.ok().and_then(|told| String::from_utf8(told.stdout).ok());
-    told.unwrap_or_default().trim().to_owned()
-}
-
 /// A panic of a machine is a fault of its seed like any other.
 fn run(seed: u64) -> Result<Outcome, String> {
     let ran = std::panic::catch_unwind(|| Scenario::hostile(seed).run());
@@ -324,11 +271,6 @@ fn rerun(seed: u64, first: Outcome) -> Result<Outcome, String> {
     Ok(first)
 }
 
-#[allow(clippy::disallowed_methods, reason = "the environment chooses the seeds")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 #[derive(Default)]
 struct Totals {
     seeds: u64,
@@ -339,7 +281,10 @@ struct Totals {
     datagrams: u64,
     refused: u64,
     paints: u64,
+    minutes_judged: u64,
     idle_turns_most: u32,
+    alarms_most: u32,
+    datagrams_most: u32,
     counters: Counters,
 }
 
@@ -353,7 +298,10 @@ impl Totals {
         self.datagrams += outcome.datagrams;
         self.refused += outcome.refused;
         self.paints += outcome.paints;
+        self.minutes_judged += outcome.minutes_judged;
         self.idle_turns_most = self.idle_turns_most.max(outcome.idle_turns_most);
+        self.alarms_most = self.alarms_most.max(outcome.alarms_most);
+        self.datagrams_most = self.datagrams_most.max(outcome.datagrams_most);
         self.counters.add(&outcome.counters);
     }
 }
@@ -368,14 +316,18 @@ impl std::fmt::Display for Totals {
         write!(
             out,
             "simulated: {hours:.1} hours, in {away:.1} of them nobody is there, {} seeds, {} keys, {} frames, {} paints, {} datagrams \
-             ({} refused), at most {} idle turns in a second",
+             ({} refused), keys were echoed in each of {} calm minutes, an end had at most {} turns of its own in a \
+             second, {} of them idle, and sent at most {} datagrams",
             self.seeds,
             self.keys,
             self.frames,
             self.paints,
             self.datagrams,
             self.refused,
-            self.idle_turns_most
+            self.minutes_judged,
+            self.alarms_most,
+            self.idle_turns_most,
+            self.datagrams_most
         )
     }
 }

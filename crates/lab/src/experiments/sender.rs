@@ -111,6 +111,11 @@ impl Sender {
         Sender::native().with("metered", Timing::METERED)
     }
 
+    /// Whether its server says nothing by itself that costs octets.
+    pub(crate) fn is_metered(&self) -> bool {
+        self.server.send_policy == Timing::METERED.send_policy
+    }
+
     /// Limits on an end's memory.
     pub fn limits(&self) -> Limits {
         Limits {

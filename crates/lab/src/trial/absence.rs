@@ -4,7 +4,6 @@ use rove_session::past::Past;
 
 use super::{MINUTE, Trial};
 use crate::absence::{Absence, Lid};
-use crate::counters::Rare;
 use crate::world::{Fault, Notice};
 
 impl Trial<'_> {
@@ -18,7 +17,7 @@ impl Trial<'_> {
         let before = world.totals().sent;
         if lid != Lid::Open {
             world.suspend_at(start, client_id, span);
-            self.counters.count(Rare::LongSleep, 1);
+            self.long_sleeps += 1;
         }
         if lid == Lid::ClosedAndMoved {
             world.move_at(start + span / 2, client_id, Notice::None);

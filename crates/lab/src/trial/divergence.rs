@@ -1,8 +1,8 @@
 //! In what the two ends of a session differ, once nothing is on its way any more: text, pictures and histories.
 
 use rove_session::client::TtyScreen;
-use rove_term::project;
 use rove_term::screen::Buffer;
+use rove_term::{Screen, project};
 
 use super::Trial;
 use crate::compare::{are_same, differences};
@@ -64,9 +64,14 @@ impl Trial<'_> {
 
     /// The first difference between the user's terminal and the program's.
     pub(super) fn unpainted(&self) -> Option<String> {
+        let shown = self.session.client().session();
+        differences(&shown, &self.wanted()).first().map(ToString::to_string)
+    }
+
+    /// The program's screen as the user's terminal can show it.
+    pub(super) fn wanted(&self) -> Screen {
         let (client, server) = (self.session.client(), self.session.server());
-        let wanted = project(server.server.screen(), &client.client.dialect());
-        differences(&client.session(), &wanted).first().map(ToString::to_string)
+        project(server.server.screen(), &client.client.dialect())
     }
 
     /// Whether the terminal shows anything else than the client's newest view.

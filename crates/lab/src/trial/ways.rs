@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rove_ssp::Session as _;
+use rove_ssp::{Session as _, Time};
 
 use super::{ROUND_TRIP, Trial};
 use crate::byte_stream::StreamProfile;
@@ -23,10 +23,14 @@ const SLOT_OCTETS_MAX: usize = 32 << 10;
 const ASKED_OCTETS_A_SECOND: usize = 4 * 150;
 
 impl Trial<'_> {
-    /// ssh is there from the first moment.
+    /// ssh is there from the first moment, or is started later.
     pub(super) fn open_stream(&mut self) {
         let Some(ways) = &self.scenario.ways else { return };
         let Session { world, client_id, server_id } = &mut self.session;
+        if ways.opens > Time::ZERO {
+            world.open_stream_at(ways.opens, *client_id, *server_id);
+            return;
+        }
         world.set_stream_profile(&StreamProfile::delay(ways.stream.delay));
         let stream = world.open_stream(*client_id, *server_id);
         let now = world.local_now(*client_id);

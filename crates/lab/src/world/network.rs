@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use rove_ssp::{Arrival, Remote, Time, Transmit};
+use rove_ssp::{Arrival, Reject, Remote, Time, Transmit};
 
-use super::{Cause, Event, Fault, Network, Node, Notice, World};
+use super::{Cause, Event, Fault, Life, Network, Node, Notice, World};
 use crate::address::{Family, NodeId};
 use crate::attacker::Tally;
 use crate::internet::{Datagram, Sent};
@@ -92,13 +92,18 @@ impl<N: Node> World<N> {
             self.schedule(at, Event::Datagram(replay));
         }
         self.totals.received += 1;
-        let Datagram { from, congested, octets, .. } = &mut datagram;
+        let Datagram { from, congested, octets, is_replay, .. } = &mut datagram;
         let arrival = Arrival { from: (*from).into(), congested: *congested };
         let host = &mut self.hosts[id.0];
         let local = host.wake(now);
         match host.node.machine().handle_datagram(local, arrival, octets) {
             Ok(()) => host.node.heard(local, *from),
-            Err(_) => self.totals.refused += 1,
+            Err(reject) => {
+                self.totals.refused += 1;
+                let is_again = matches!(reject, Reject::Replayed { .. });
+                self.totals.replays_refused += u64::from(is_again && *is_replay);
+                self.totals.copies_refused += u64::from(is_again && !*is_replay);
+            }
         }
         self.turn(id, Cause::Event)
     }
@@ -126,6 +131,10 @@ impl<N: Node> World<N> {
     /// Lets a datagram leave for one address, from the newest socket.
     fn send_to(&mut self, from: NodeId, to: SocketAddr, octets: &[u8]) {
         let mut deliveries = Vec::new();
+        if let Some(receiver) = self.internet.receiver(to) {
+            let is_cut = self.internet.is_cut_one_way(self.now, from, receiver);
+            self.totals.one_way_cuts += u64::from(is_cut);
+        }
         let sent = self.internet.send(self.now, from, to, octets, &mut deliveries);
         if sent == Sent::TooBig {
             self.hosts[from.0].node.datagram_too_big();
@@ -139,6 +148,7 @@ impl<N: Node> World<N> {
         self.trace.add(b"R");
         self.internet.roam(id);
         let host = &mut self.hosts[id.0];
+        host.moves += u64::from(host.life != Life::Dead);
         if notice == Notice::None || !host.is_awake(self.now) {
             return Ok(());
         }

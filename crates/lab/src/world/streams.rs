@@ -28,6 +28,11 @@ impl<N: Node> World<N> {
         self.schedule(at, Event::CloseAll);
     }
 
+    /// The same for those of a client and a server.
+    pub fn close_stream_at(&mut self, at: Time, ends: [NodeId; 2]) {
+        self.schedule(at, Event::CloseBetween { ends });
+    }
+
     /// How streams are from now on.
     pub fn set_stream_profile(&mut self, profile: &StreamProfile) {
         self.stream_profile = profile.clone();
@@ -52,6 +57,16 @@ impl<N: Node> World<N> {
         let local = host.wake(self.now);
         host.node.stream_opened(local, id);
         self.turn(client, Cause::Event)
+    }
+
+    /// Ends those of these that are open.
+    pub(super) fn cut_streams(&mut self, is_meant: impl Fn(&ByteStream) -> bool) {
+        for stream in 0..self.streams.len() {
+            if self.streams[stream].is_open && is_meant(&self.streams[stream]) {
+                self.totals.streams_cut += 1;
+                self.end_stream(stream);
+            }
+        }
     }
 
     /// Its ends learn that it has ended, each some time from now.
