@@ -137,6 +137,11 @@ impl Streams {
         self.shared.carried().proven > 0
     }
 
+    /// How many connections have carried channels, one after the other.
+    pub fn connections(&self) -> u64 {
+        self.shared.carried().proven
+    }
+
     /// How long nothing new can go wrong with the peer or the path to it.
     pub fn calm(&self) -> Duration {
         let lasts = self.shared.heard().map(|heard| heard + ANSWERED_LATELY);

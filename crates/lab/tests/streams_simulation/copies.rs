@@ -138,13 +138,14 @@ async fn attempt(
         ),
     };
     compare_whole_files(plan);
+    counts.reconnects += ends[0].streams.connections().saturating_sub(1);
     let mut left = None;
     match results {
         Some(results) => judge(&results, fate, counts),
         None => {
             let Fate::Death(place, _) = fate else { panic!("{fate:?} ends without a result") };
             let [client, server] = &mut ends;
-            counts.deaths += 1;
+            counts.deaths[place] += 1;
             match place {
                 0 => client.kill().await,
                 _ => {

@@ -14,13 +14,19 @@ pub struct Counts {
     pub simulated: Duration,
     pub links: Counters,
     pub stale: u64,
+    pub one_way_cuts: u64,
     pub roams: u64,
-    pub deaths: u64,
+    /// Of the client and of the server.
+    pub deaths: [u64; 2],
+    /// Connections of streams after the first.
+    pub reconnects: u64,
     /// Channels, octets that were read from them, readers that went away, directions cut short by a death.
     pub channels: u64,
     pub forwarded: u64,
     pub given_up: u64,
     pub cut_short: u64,
+    /// Keys that were typed beside channels.
+    pub keys: u64,
     /// Trees that were copied, octets of them, octets that receivers took, and those that were there already.
     pub copies: u64,
     pub octets_to_copy: u64,
@@ -39,6 +45,7 @@ impl Counts {
         self.simulated += lasted.since(Time::ZERO);
         self.links.add(&passed.links);
         self.stale += passed.stale;
+        self.one_way_cuts += passed.one_way_cuts;
         self.add_trace(passed.trace);
     }
 
@@ -50,12 +57,15 @@ impl Counts {
         self.simulated += other.simulated;
         self.links.add(&other.links);
         self.stale += other.stale;
+        self.one_way_cuts += other.one_way_cuts;
         self.roams += other.roams;
-        self.deaths += other.deaths;
+        self.deaths = [0, 1].map(|end| self.deaths[end] + other.deaths[end]);
+        self.reconnects += other.reconnects;
         self.channels += other.channels;
         self.forwarded += other.forwarded;
         self.given_up += other.given_up;
         self.cut_short += other.cut_short;
+        self.keys += other.keys;
         self.copies += other.copies;
         self.octets_to_copy += other.octets_to_copy;
         self.copied += other.copied;
@@ -72,6 +82,18 @@ impl Counts {
             ("directions cut short by a death", self.cut_short),
         ];
         [&own[..], &self.of_paths()].concat()
+    }
+
+    /// The same of keys beside them.
+    pub fn of_keys(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("keys", self.keys),
+            ("octets forwarded", self.forwarded),
+            ("datagrams lost", self.links.lost),
+            ("datagrams cut by outages", self.links.cut),
+            ("sent to an address that was left", self.stale),
+            ("reconnects", self.reconnects),
+        ]
     }
 
     /// The same of copies.
@@ -91,13 +113,16 @@ impl Counts {
             ("datagrams lost", links.lost),
             ("queues overflowed", links.overflowed),
             ("datagrams cut by outages", links.cut),
+            ("datagrams cut one way alone", self.one_way_cuts),
             ("datagrams too long", links.oversized),
             ("duplicates", links.duplicated),
             ("reordered", links.reordered),
             ("corrupted", links.corrupted),
             ("sent to an address that was left", self.stale),
             ("roams", self.roams),
-            ("deaths", self.deaths),
+            ("deaths of the client", self.deaths[0]),
+            ("deaths of the server", self.deaths[1]),
+            ("reconnects", self.reconnects),
         ]
     }
 }

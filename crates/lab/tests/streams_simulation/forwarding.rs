@@ -35,13 +35,25 @@ struct Tally {
 }
 
 /// The state that the tasks of both ends share.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Shared {
     tally: Arc<Mutex<Tally>>,
     /// Octets and ends that have been read.
     moved: Arc<AtomicU64>,
     /// A process was killed, so that not all arrives.
     is_cut: Arc<AtomicU64>,
+}
+
+impl Shared {
+    /// Adds to the counts of all seeds.
+    fn count(&self, counts: &mut Counts) -> Tally {
+        let tally = *self.tally.lock().unwrap();
+        counts.forwarded += tally.octets;
+        counts.channels += tally.channels;
+        counts.given_up += tally.given_up;
+        counts.cut_short += tally.cut_short;
+        tally
+    }
 }
 
 /// One channel.
@@ -78,18 +90,8 @@ pub async fn run(mut rng: Rng, counts: &mut Counts) {
     let moves = course.moves.clone();
     world.spawn(course.run(Arc::clone(&net), networks));
 
-    let shared = Shared { tally: Arc::default(), moved: Arc::default(), is_cut: Arc::default() };
-    let talks: Vec<Talk> =
-        (0..rng.within(1, 6)).map(|number| talk(number as u8, &mut rng)).collect();
-    let mut tasks = JoinSet::new();
-    for (place, end) in ends.iter().enumerate() {
-        let own = talks.iter().filter(|talk| talk.opener == place).copied();
-        for talk in own {
-            tasks.spawn(open(talk, end.streams.clone(), shared.clone()));
-        }
-        let others = talks.iter().filter(|talk| talk.opener != place).copied().collect();
-        tasks.spawn(accept(others, end.streams.clone(), shared.clone()));
-    }
+    let shared = Shared::default();
+    let mut tasks = begin(&mut rng, ends.each_ref().map(|end| end.streams.clone()), &shared);
     let death =
         rng.happens(Chance::percent(15)).then(|| (rng.span_below(HOSTILE), rng.below(2) as usize));
     tokio::select! {
@@ -98,8 +100,8 @@ pub async fn run(mut rng: Rng, counts: &mut Counts) {
         () = watch_over(&net, &ends, &shared) => {}
         () = session::hold_within(ends.each_ref().map(|end| end.streams.clone()), HELD_MAX) => {}
         () = die(&net, death) => {
-            counts.deaths += 1;
             let (_, place) = death.unwrap();
+            counts.deaths[place] += 1;
             shared.is_cut.store(1, Ordering::Relaxed);
             ends[place].kill().await;
             // The other end waits for it, and ends nothing by itself.
@@ -109,17 +111,36 @@ pub async fn run(mut rng: Rng, counts: &mut Counts) {
             finished(&mut tasks).await;
         }
     }
-    let tally = *shared.tally.lock().unwrap();
     counts.add_network(net.now(), net.passed());
     counts.roams += moves.iter().filter(|(at, _)| *at < net.now()).count() as u64;
-    counts.forwarded += tally.octets;
-    counts.channels += tally.channels;
-    counts.given_up += tally.given_up;
-    counts.cut_short += tally.cut_short;
+    let tally = shared.count(counts);
+    counts.reconnects += ends[0].streams.connections().saturating_sub(1);
     counts.add_trace(tally.octets);
     for end in &mut ends {
         end.kill().await;
     }
+}
+
+/// Runs channels of this chance between two ends that live, to their ends.
+pub async fn converse_all(rng: &mut Rng, streams: [Streams; 2], counts: &mut Counts) {
+    let shared = Shared::default();
+    finished(&mut begin(rng, streams, &shared)).await;
+    shared.count(counts);
+}
+
+/// Begins channels of this chance.
+fn begin(rng: &mut Rng, streams: [Streams; 2], shared: &Shared) -> JoinSet<()> {
+    let talks: Vec<Talk> = (0..rng.within(1, 6)).map(|number| talk(number as u8, rng)).collect();
+    let mut tasks = JoinSet::new();
+    for (place, streams) in streams.into_iter().enumerate() {
+        let own = talks.iter().filter(|talk| talk.opener == place).copied();
+        for talk in own {
+            tasks.spawn(open(talk, streams.clone(), shared.clone()));
+        }
+        let others = talks.iter().filter(|talk| talk.opener != place).copied().collect();
+        tasks.spawn(accept(others, streams, shared.clone()));
+    }
+    tasks
 }
 
 fn talk(number: u8, rng: &mut Rng) -> Talk {

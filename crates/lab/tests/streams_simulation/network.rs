@@ -56,6 +56,8 @@ struct State {
     departures: Option<Vec<Departure>>,
     /// Datagrams to an address that the client has left.
     stale: u64,
+    /// Datagrams that an outage cut while the way back was open.
+    one_way_cuts: u64,
 }
 
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -88,6 +90,7 @@ pub struct Arrived {
 pub struct Passed {
     pub links: Counters,
     pub stale: u64,
+    pub one_way_cuts: u64,
     pub trace: u64,
 }
 
@@ -108,6 +111,7 @@ impl Net {
             trace: 0,
             departures: None,
             stale: 0,
+            one_way_cuts: 0,
         };
         Arc::new(Net { began: clock::now(), state: Mutex::new(state), sent: Notify::new() })
     }
@@ -176,7 +180,8 @@ impl Net {
         let state = self.state();
         let mut links = *state.up.counters();
         links.add(state.down.counters());
-        Passed { links, stale: state.stale, trace: state.trace }
+        let State { stale, one_way_cuts, trace, .. } = *state;
+        Passed { links, stale, one_way_cuts, trace }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -188,7 +193,9 @@ impl Net {
         let mut state = self.state();
         let is_up = to.ip() == SERVER;
         let mut out = Vec::new();
-        let link = if is_up { &mut state.up } else { &mut state.down };
+        let State { up, down, one_way_cuts, .. } = &mut *state;
+        let (link, back) = if is_up { (up, down) } else { (down, up) };
+        *one_way_cuts += u64::from(link.profile().is_cut(now) && !back.profile().is_cut(now));
         link.pass(now, datagram, &mut out);
         state.note(now, is_up, datagram.len(), out.len());
         if let Some(departures) = &mut state.departures {

@@ -1,27 +1,21 @@
 //! A transfer in each direction beside a session: while a run of slots is on, no packet of theirs leaves at another time or
 //! with another length because somebody types. Without slots they show it.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rove::testing::udp::is_quic;
 use rove_lab::testing::link::Profile;
 use rove_lab::testing::rng::{Chance, Rng};
-use rove_session::client::{self, Obscure, TtyScreen};
-use rove_session::{Client, Escape, Peer, Server, server};
-use rove_ssp::{
-    Arrival, ConnId, Machine, NativeWire, Outbox, Role, SessionSecrets, SlotTiming, Time, Timing,
-};
-use rove_streams::network::EcnCodepoint;
-use rove_streams::server::{Batch, Dormant, QuicInbox};
-use rove_streams::{Channel, SecretMemory, Streams, client as streams_client};
-use rove_term::{Dialect, Size};
+use rove_session::client::Obscure;
+use rove_ssp::Time;
+use rove_streams::{Channel, Streams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::network::{Arrived, Departure, Host, Inbox, Net, Port};
+use crate::network::{Departure, Net};
+use crate::terminal::{self, Typing};
 use crate::{say, virtual_time};
 
 /// Sessions that are compared.
@@ -130,7 +124,10 @@ fn play(seed: u64, percent: u32, obscure: Obscure, keys: &[Time]) -> Played {
         let path = path.loss(Chance::percent(percent));
         let net = Net::new([path.clone(), path], &mut rng);
         let mut world = JoinSet::new();
-        let [client, server] = start(&net, &mut rng, obscure, keys.to_vec(), &mut world);
+        let (networks, _) = watch::channel(0);
+        let typing = Typing { obscure, keys: keys.to_vec(), networks: networks.subscribe() };
+        let (seen, mut tasks) = (Arc::default(), JoinSet::new());
+        let [client, server] = terminal::start(&net, &mut rng, typing, &seen, &mut tasks);
         world.spawn(Arc::clone(&net).run());
         world.spawn(transfer_as_client(client.clone(), Arc::clone(&came[0])));
         world.spawn(transfer_as_server(server.clone(), Arc::clone(&came[1])));
@@ -142,6 +139,7 @@ fn play(seed: u64, percent: u32, obscure: Obscure, keys: &[Time]) -> Played {
         net.until(Time::ZERO + SPAN).await;
         heard = net.heard();
         world.shutdown().await;
+        tasks.shutdown().await;
     });
     let span = FIRST..FIRST + COMPARED;
     let departures = heard.into_iter().filter(|it| span.contains(&it.at)).collect();
@@ -169,162 +167,4 @@ async fn transfer(channel: Channel, came: &AtomicU64) {
         }
     };
     tokio::join!(write, read);
-}
-
-/// Both ends of a session with a terminal, and its streams.
-fn start(
-    net: &Arc<Net>,
-    rng: &mut Rng,
-    obscure: Obscure,
-    keys: Vec<Time>,
-    world: &mut JoinSet<()>,
-) -> [Streams; 2] {
-    let mut secret = || {
-        let mut octets = [0; 32];
-        octets.fill_with(|| rng.next_u64() as u8);
-        octets
-    };
-    let secrets = SessionSecrets::from_bytes(secret(), secret(), secret());
-    let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(7), role));
-    let server_config = server::Config {
-        wire: wire(Role::Server),
-        timing: Timing { answers_slots: true, ..Timing::ROVE },
-        peer: Peer::Rove,
-        size: Size::DEFAULT,
-        claim_wait: server::CLAIM_WAIT,
-        network_timeout: None,
-        screen_rate: Some(server::SCREEN_RATE),
-        seed: rng.next_u64(),
-    };
-    let host = Host::new(net);
-    let inbox: Arc<Inbox> = Arc::default();
-    let port = Arc::new(host.server_port(Arc::clone(&inbox)));
-    let at = port.address();
-    let (server, lane, acceptor) = Dormant::new(secrets.streams(), SecretMemory::ORDINARY).start();
-    let shared = Arc::clone(&port);
-    world.spawn(async move { acceptor.run_within(Arc::new(host), shared).await.unwrap() });
-    lane.heard();
-    let machine = Server::new(net.now(), server_config);
-    world.spawn(drive_server(Arc::clone(net), inbox, port, machine, lane));
-
-    let host = Host::new(net);
-    let (client, link, connector) =
-        streams_client::start(secrets.streams(), SecretMemory::ORDINARY);
-    let connector = connector.within(Arc::new(host.clone()));
-    world.spawn(async { connector.run().await.unwrap() });
-    link.expect(at);
-    let slots = (obscure == Obscure::Always).then_some(SlotTiming::ROVE);
-    let client_config = client::Config {
-        wire: wire(Role::Client),
-        timing: Timing { slots, ..Timing::ROVE },
-        server: at,
-        peer: Peer::Rove,
-        size: Size::DEFAULT,
-        tty: Dialect::tty("xterm-256color", ""),
-        window: TtyScreen::Alternate,
-        escape: Escape::Default,
-        name: "rove",
-        title_prefix: String::new(),
-        obscure,
-        history_lines: 0,
-        seed: rng.next_u64(),
-    };
-    let machine = Client::new(net.now(), client_config);
-    world.spawn(drive_client(Arc::clone(net), host, machine, link, keys));
-    [client, server]
-}
-
-/// As the program's driver: keys go ahead of datagrams, and streams are told after all is sent.
-async fn drive_client(
-    net: Arc<Net>,
-    host: Host,
-    mut client: Client,
-    link: streams_client::PathHints,
-    keys: Vec<Time>,
-) {
-    let inbox: Arc<Inbox> = Arc::default();
-    let port = host.client_port(Arc::clone(&inbox));
-    let (mut out, mut painted) = (Outbox::default(), Vec::new());
-    let mut keys = keys.into_iter().peekable();
-    loop {
-        let now = net.now();
-        while keys.next_if(|at| *at <= now).is_some() {
-            client.handle_keys(now, b"k");
-        }
-        send(now, &mut client, &mut out, &port);
-        if client.take_activity() {
-            link.mark_interactive();
-        }
-        client.poll_paint(now, &mut painted);
-        painted.clear();
-        while client.poll_event().is_some() {}
-        let due = client.poll_timeout().into_iter().chain(keys.peek().copied()).min();
-        tokio::select! {
-            biased;
-            arrived = inbox.next() => {
-                let from = arrived.from;
-                if hear(net.now(), &mut client, arrived) {
-                    link.heard(from);
-                }
-            }
-            () = until(&net, due) => {}
-        }
-    }
-}
-
-/// The same at the other end, with a program that echoes.
-async fn drive_server(
-    net: Arc<Net>,
-    inbox: Arc<Inbox>,
-    port: Arc<Port>,
-    mut server: Server,
-    lane: QuicInbox,
-) {
-    let (mut out, mut typed) = (Outbox::default(), Vec::new());
-    loop {
-        let now = net.now();
-        server.poll_input(&mut typed);
-        if !typed.is_empty() {
-            server.handle_output(now, &typed);
-            typed.clear();
-        }
-        send(now, &mut server, &mut out, &port);
-        while server.poll_event().is_some() {}
-        tokio::select! {
-            biased;
-            arrived = inbox.next() => {
-                if is_quic(&arrived.datagram) {
-                    let Arrived { from, datagram: octets, ecn } = arrived;
-                    lane.pass(Batch { stride: octets.len(), octets, from, to: None, ecn });
-                } else if hear(net.now(), &mut server, arrived) {
-                    lane.heard();
-                    if server.is_active(net.now()) {
-                        lane.mark_interactive();
-                    }
-                }
-            }
-            () = until(&net, server.poll_timeout()) => {}
-        }
-    }
-}
-
-fn send(now: Time, machine: &mut impl Machine, out: &mut Outbox, port: &Port) {
-    while let Some(transmit) = machine.poll_transmit(now, out) {
-        let to: Option<SocketAddr> = transmit.to.udp();
-        port.send(to.expect("there is no stream"), &out.datagram, 0);
-    }
-}
-
-/// Gives the session a datagram. Returns whether it is authentic.
-fn hear(now: Time, machine: &mut impl Machine, arrived: Arrived) -> bool {
-    let Arrived { from, mut datagram, ecn } = arrived;
-    let arrival = Arrival { from: from.into(), congested: ecn == EcnCodepoint::Ce as u8 };
-    machine.handle_datagram(now, arrival, &mut datagram).is_ok()
-}
-
-async fn until(net: &Net, at: Option<Time>) {
-    match at {
-        Some(at) => net.until(at).await,
-        None => std::future::pending().await,
-    }
 }
