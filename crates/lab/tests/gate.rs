@@ -3,9 +3,20 @@
 
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+
+use common::check_golden;
+use rove_lab::testing::capture::{decode, read};
+use rove_lab::testing::net::scenario::Scenario;
+use rove_lab::testing::opportunities::Opportunities;
+use rove_lab::testing::predict::trace::Trace;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -157,6 +168,64 @@ fn a_fuzz_target_needs_inputs_to_begin_from() {
         "{said}"
     );
     assert!(!said.contains("asked: fuzz"), "{said}");
+}
+
+/// The inputs that fuzzing of the lab's files begins from get as far as `golden/reach.txt` says: most of them past every
+/// check. `RECORD=1 cargo test -p rove-lab --test gate` records it again.
+#[test]
+fn inputs_for_fuzzing_reach_far() {
+    let mut found = String::new();
+    for (target, reach) in [
+        ("capture", reach_of_capture as fn(&[u8]) -> String),
+        ("recording", reach_of_recording),
+        ("scenario", reach_of_scenario),
+    ] {
+        let directory = format!("{ROOT}/fuzz/regressions/{target}");
+        let all = fs::read_dir(&directory).unwrap();
+        let names = all.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names: BTreeSet<String> = names.filter(|name| name.starts_with("reach-")).collect();
+        for name in &names {
+            let octets = fs::read(format!("{directory}/{name}")).unwrap();
+            writeln!(found, "{target} {name}: {}", reach(&octets)).unwrap();
+        }
+    }
+    check_golden("reach", &found);
+}
+
+fn reach_of_capture(octets: &[u8]) -> String {
+    match read(octets) {
+        Ok(packets) => {
+            let segments = packets.iter().filter_map(decode::segment).count();
+            format!("{} packets, {segments} of them with a payload that is found", packets.len())
+        }
+        Err(error) => format!("refused: {error:?}"),
+    }
+}
+
+fn reach_of_recording(octets: &[u8]) -> String {
+    match Trace::parse(String::new(), std::str::from_utf8(octets).unwrap()) {
+        Ok(trace) => {
+            let keys = trace.events.iter().filter_map(|event| event.key_octets()).count();
+            format!("{} events, {keys} of them keys", trace.events.len())
+        }
+        Err((line, what)) => format!("refused in line {line}: {what}"),
+    }
+}
+
+fn reach_of_scenario(octets: &[u8]) -> String {
+    let text = std::str::from_utf8(octets).unwrap();
+    let mut traces = |_: &str| Opportunities::parse("1\n5\n").map_err(io::Error::other);
+    match (Opportunities::parse(text), Scenario::parse(text, &mut traces)) {
+        (Ok(_), _) => "a recorded bottleneck".to_owned(),
+        (_, Ok(scenario)) => {
+            let plain = Default::default();
+            let first =
+                [&scenario.up, &scenario.down].map(|course| course.at(Default::default()).0);
+            let changed = first.iter().filter(|step| step.profile != plain).count();
+            format!("{} events, {changed} directions that are no plain path", scenario.events.len())
+        }
+        (_, Err(error)) => format!("refused: {error}"),
+    }
 }
 
 /// A list that was made by hand is as good as the versions that it was made for.

@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
-use common::{lab_command, lab_program, not_checked, possible, retried, rove_program};
+use common::{lab_command, lab_program, not_checked, possible, retried, rove_program, say};
 use rove_lab::testing::net::Net;
 use rove_lab::testing::net::scenario::Scenario;
 use rove_lab::testing::real::contender::{Contender, Kind, missing};
@@ -78,6 +78,8 @@ fn rows(results: &Path, name: &str, output: &Output) -> Option<Vec<Vec<Value>>> 
     assert!(read("svg").unwrap().contains("<svg") && read("md").unwrap().contains("Versions: "));
     let rows = table(results, name, 0);
     assert!(!rows.is_empty(), "{said}");
+    // The gate fails if too few of these count.
+    say(&format!("MEASURED: {name}"));
     if json["valid"] == false {
         not_checked("numbers_over_late_links", name);
         return None;
@@ -266,6 +268,11 @@ fn a_film_is_shot() {
     }
     assert_eq!(svg.matches(">0 of 32 keys on the screen<").count(), 2, "{said}");
     assert_eq!(svg.matches("32 keys, seen after ").count(), 2, "{said}");
+    let json = std::fs::read_to_string(scratch.join("film.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["command"].as_str().unwrap().contains(" --rtt-ms 100"), "{json}");
+    assert_eq!(json["n"]["least"], 32);
+    assert!(json["recorded"]["date"].is_string() && json["recorded"]["machine"].is_object());
     let whole = ">ready$ cd rove &amp;&amp; git log -1 --oneline</text>";
     assert!(svg.matches(whole).count() >= 2, "each shows the whole command in the end: {svg}");
 }
