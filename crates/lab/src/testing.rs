@@ -83,7 +83,7 @@ pub mod predict {
         pub use crate::predict::calibrate::both;
     }
     pub mod judge {
-        pub use crate::predict::judge::{Tally, deeds};
+        pub use crate::predict::judge::{Judge, Tally, deeds};
     }
     pub mod live {
         pub use crate::predict::live::{Report, Scene, hidden, play};
@@ -95,7 +95,7 @@ pub mod predict {
         pub use crate::predict::script::Script;
     }
     pub mod trace {
-        pub use crate::predict::trace::{Kind, Trace};
+        pub use crate::predict::trace::{Event, Kind, Trace};
     }
     pub mod typist {
         pub use crate::predict::typist::{Secrecy, Typist};

@@ -1,6 +1,8 @@
 //! Tests local echo over recorded sessions, in virtual time.
 
 mod common;
+#[path = "predict/judge.rs"]
+mod judge;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,7 +35,7 @@ fn sum(tallies: &BTreeMap<String, Tally>) -> Tally {
 
 /// Replays one of the recorded sessions at a round trip of 500 ms; returns the tallies of all programs together,
 /// and of password prompts alone.
-fn judge(name: &str, settings: Settings) -> (Tally, Tally) {
+fn verdict(name: &str, settings: Settings) -> (Tally, Tally) {
     let file = format!("{}/traces/keystrokes/{name}.cast", env!("CARGO_MANIFEST_DIR"));
     let tallies = tallies(Path::new(&file), &PathWord::Rtt500.scenario(), settings);
     (sum(&tallies), tallies.get("password").cloned().unwrap_or_default())
@@ -43,8 +45,8 @@ fn judge(name: &str, settings: Settings) -> (Tally, Tally) {
 fn ours_shows_more_than_stock_and_errs_less() {
     let [mut stock, mut ours] = [(); 2].map(|()| Tally::default());
     for name in ["ops", "writer"] {
-        stock.add(&judge(name, Settings::STOCK).0);
-        let (all, password) = judge(name, Settings::ROVE);
+        stock.add(&verdict(name, Settings::STOCK).0);
+        let (all, password) = verdict(name, Settings::ROVE);
         assert!(password.keys > 0, "{name} has a password prompt");
         assert_eq!(password.wrong, 0, "{name}: a password was shown");
         ours.add(&all);
@@ -77,7 +79,7 @@ fn replays_are_as_recorded() {
     let mut found = String::from("recording rules keys effects at_once wrong latencies_us\n");
     for name in ["coder", "ops", "tmuxer", "writer"] {
         for (rules, settings) in [("stock", Settings::STOCK), ("rove", Settings::ROVE)] {
-            let (all, _) = judge(name, settings);
+            let (all, _) = verdict(name, settings);
             let sum: Duration = all.latencies.iter().sum();
             let Tally { keys, effects, at_once, wrong, .. } = all;
             let us = sum.as_micros();
@@ -90,6 +92,6 @@ fn replays_are_as_recorded() {
 
 #[test]
 fn a_replay_is_the_same_each_time() {
-    let runs = [(); 2].map(|()| judge("reader", Settings::ROVE).0.latencies);
+    let runs = [(); 2].map(|()| verdict("reader", Settings::ROVE).0.latencies);
     assert_eq!(runs[0], runs[1]);
 }
