@@ -12,7 +12,7 @@ use clap::Args;
 use rove_term::{Dialect, Screen, Size, Terminal, frame, same};
 use serde_json::{Value, json};
 
-use crate::experiments::report::{paragraphs, save, save_json};
+use crate::experiments::report::{paragraphs, range_of, save, save_json};
 use crate::pool;
 use crate::predict::trace::{Kind, Trace, casts_in};
 use crate::provenance::{self, Provenance};
@@ -41,7 +41,8 @@ pub(crate) fn run(flags: &FramesFlags) -> io::Result<i32> {
     }
     tallies.push(header_scroll()?);
     let all: Vec<Value> = tallies.iter().map(Tally::to_json).collect();
-    let value = json!({ "command": provenance::command("frames"), "recordings": all });
+    let n = range_of(tallies.iter().map(|tally| tally.frames as u64));
+    let value = json!({ "command": provenance::command("frames"), "n": n, "recordings": all });
     let recorded = save_json(&flags.results, "frames", value, DEPENDS.iter().copied())?;
     let text = to_markdown(&tallies, &recorded);
     print!("{text}");

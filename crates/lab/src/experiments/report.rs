@@ -58,6 +58,12 @@ impl Table {
         row.get(place)?.as_f64()
     }
 
+    /// How many samples each row rests on, if a column says so.
+    fn samples(&self) -> impl Iterator<Item = u64> {
+        let place = self.columns.iter().position(|name| COUNTS.contains(name));
+        self.rows.iter().filter_map(move |row| row.get(place?)?.as_u64())
+    }
+
     /// As JSON.
     pub fn to_json(&self) -> Value {
         json!({
@@ -130,12 +136,14 @@ impl Report {
         Ok(())
     }
 
-    /// The tables as JSON.
+    /// The tables as JSON, and the least and the most that one of their rows rests on.
     pub fn to_json(&self) -> Value {
         let tables = self.tables.iter().map(Table::to_json);
+        let samples = self.tables.iter().flat_map(Table::samples);
         json!({
             "title": self.title,
             "command": self.command,
+            "n": range_of(samples),
             "tables": tables.collect::<Vec<Value>>(),
         })
     }
@@ -154,6 +162,18 @@ impl Report {
         out + &tables.collect::<Vec<String>>().join("\n")
     }
 }
+
+/// The least and the most of these, as results name how many samples a figure rests on; null without any.
+pub(crate) fn range_of(counts: impl Iterator<Item = u64>) -> Value {
+    let bounds = |(least, most): (u64, u64), count: u64| (least.min(count), most.max(count));
+    match counts.map(|count| (count, count)).reduce(|all, (count, _)| bounds(all, count)) {
+        Some((least, most)) => json!({ "least": least, "most": most }),
+        None => Value::Null,
+    }
+}
+
+/// Columns that count samples.
+const COUNTS: [&str; 6] = ["n", "keys", "states", "writes", "runs", "outages"];
 
 /// Writes the numbers of a result into `<name>.json`, with where they come from beside them, which is returned: no
 /// result has numbers without it.

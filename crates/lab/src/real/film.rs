@@ -12,17 +12,21 @@ use std::time::Duration;
 
 use clap::Args;
 use rove_term::{Attrs, Screen, Size, Underline, Width};
+use serde_json::{Value, json};
 
 use super::contender::{Contender, Echo, Wire, usual};
 use super::is_wanted;
+use super::outcome::REAL;
 use super::stage::{Setup, Stage};
 use super::typing::{READY, Seen, type_keys};
+use crate::experiments::report::{range_of, save_json, tenths};
 use crate::flags::LinkFlags;
 use crate::net::scenario::Scenario;
 use crate::plot::escape;
 use crate::predict::cast::Writer;
 use crate::predict::judge::deeds;
 use crate::predict::trace::Trace;
+use crate::provenance;
 use crate::rng::Rng;
 use crate::scratch::Scratch;
 use crate::stats::Summary;
@@ -69,8 +73,22 @@ pub(crate) fn run(flags: &FilmFlags) -> io::Result<i32> {
     }
     fs::write(&flags.out, to_svg(&title, &reels))?;
     println!("{}", flags.out.display());
+    let directory = flags.out.parent().unwrap_or(Path::new(""));
+    let name = flags.out.file_stem().unwrap_or_default().to_string_lossy();
+    let keys = reels.iter().map(|reel| reel.latencies.len() as u64);
+    let programs: Vec<Value> = reels.iter().map(Reel::to_json).collect();
+    let json = json!({
+        "title": title,
+        "command": provenance::command("film"),
+        "n": range_of(keys),
+        "programs": programs,
+    });
+    save_json(directory, &name, json, [REAL, DEPENDS].concat())?;
     Ok(0)
 }
+
+/// The parts of the lab that the film comes from, besides those of all experiments on real programs.
+const DEPENDS: &[&str] = &["crates/lab/src/real/film.rs"];
 
 /// What one client showed over time.
 struct Reel {
@@ -134,6 +152,11 @@ impl Reel {
         shoot(&stage, over);
         let typed = deeds.iter().map(|deed| (deed.at - begin, key(&deed.octets))).collect();
         Ok(Reel { name, pictures, typed, seen, latencies, over })
+    }
+
+    fn to_json(&self) -> Value {
+        let median = Summary::of(&self.latencies).map(|latencies| tenths(latencies.median));
+        json!({ "name": self.name, "keys": self.latencies.len(), "median": median })
     }
 
     fn summary(&self) -> String {

@@ -261,7 +261,7 @@ fn version(program: &str, flag: &str) -> Option<String> {
 }
 
 /// What the numbers of all experiments on real programs come from.
-const REAL: &[&str] = &[
+pub(crate) const REAL: &[&str] = &[
     "Cargo.lock",
     "crates/lab/src/link.rs",
     "crates/lab/src/net",
