@@ -186,12 +186,4 @@ const LOOK_GAP: Duration = Duration::from_millis(10);
 const DEPENDS: &[&str] = &["crates/lab/src/real/age.rs", "crates/lab/src/real/text/aoi.md"];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::real::experiment::check_recorded;
-
-    #[test]
-    fn the_recorded_result_is_made_again() {
-        check_recorded("aoi", &Age { span: Duration::from_secs(120), cases: Vec::new() });
-    }
-}
+mod tests;

@@ -139,12 +139,4 @@ const DEPENDS: &[&str] =
     &["crates/lab/src/real/interrupt.rs", "crates/lab/src/real/text/interrupt.md"];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::real::experiment::check_recorded;
-
-    #[test]
-    fn the_recorded_result_is_made_again() {
-        check_recorded("interrupt-real", &Interrupt { rounds: 4, cases: Vec::new() });
-    }
-}
+mod tests;

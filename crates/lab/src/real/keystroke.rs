@@ -352,14 +352,4 @@ const DEPENDS: &[&str] =
     &["crates/lab/src/real/keystroke.rs", "crates/lab/src/real/text/keystroke.md"];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::real::experiment::check_recorded;
-
-    #[test]
-    fn the_recorded_result_is_made_again() {
-        let (span, contenders) = (Duration::from_secs(120), Vec::new());
-        let keystroke = Keystroke { trips: &[], loads: &[], span, contenders };
-        check_recorded("keystroke", &keystroke);
-    }
-}
+mod tests;

@@ -168,14 +168,4 @@ const QUICK_TAIL: Duration = Duration::from_secs(6);
 const DEPENDS: &[&str] = &["crates/lab/src/real/losses.rs", "crates/lab/src/real/text/cs244.md"];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::real::experiment::check_recorded;
-
-    #[test]
-    fn the_recorded_result_is_made_again() {
-        let (points, contenders) = (Vec::new(), Vec::new());
-        let losses = Losses { span: Duration::from_secs(120), tail: TAIL, points, contenders };
-        check_recorded("cs244", &losses);
-    }
-}
+mod tests;

@@ -1,0 +1,9 @@
+//! Tests that the recorded result is made again, and of the parts beside.
+
+use super::*;
+use crate::real::experiment::check_recorded;
+
+#[test]
+fn the_recorded_result_is_made_again() {
+    check_recorded("interrupt-real", &Interrupt { rounds: 4, cases: Vec::new() });
+}
