@@ -4,8 +4,10 @@
 //! A session begins with one client. If it is [kept](Server::keep) it outlives that client, and others can
 //! [join](Server::join) it. All share a port: the clear octets of a datagram tell which client sent it.
 
+mod room;
+
 use alloc::boxed::Box;
-use alloc::format;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -21,7 +23,7 @@ use crate::events::Events;
 use crate::host::{self, Host, SizePolicy, ViewerId};
 use crate::input::Input;
 use crate::line_mode::LineReport;
-use crate::session_info::{LetGo, SessionInfo};
+use crate::session_info::{SessionInfo, name_of};
 use crate::view::{Peer, View};
 use crate::viewer::{self, Viewer};
 
@@ -66,14 +68,15 @@ pub enum Event {
 /// How long a server waits for its client's first state (`mosh-protocol.md` §1.3).
 pub const CLAIM_WAIT: Duration = Duration::from_secs(60);
 
-/// Clients of one session. Each costs a screen's worth of memory and a copy of each frame.
+/// Clients of one session. Each costs a screen's worth of memory and a copy of each frame. As many more may be expected, and
+/// as many that were let go are told so when they are heard again.
 pub const VIEWERS_MAX: usize = 8;
 
 /// How long after its last datagram a client counts as there: three heartbeats at rest.
 pub const PRESENT_FOR: Duration = Duration::from_secs(30);
 
-/// How long a client may be away while another is there. Then its keys are forgotten: a machine that was stolen asleep
-/// is not to come back for ever.
+/// How long a client may be away while another is there. Then it is let go: a machine that was stolen asleep is not to come
+/// back for ever. One that is away alone may come back for as long as the session lasts: nobody else holds its keys.
 pub const AWAY_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// A client that is to join a session.
@@ -102,7 +105,7 @@ pub enum Others {
     /// They share the session.
     #[default]
     Stay,
-    /// They are let go.
+    /// They are let go: those that are away hear of it when they come back.
     Leave,
 }
 
@@ -116,6 +119,8 @@ pub struct Server {
     host: Host,
     /// Those who are there, or may come back, the first to come first.
     viewers: Vec<Attached>,
+    /// Those that were let go and have not confirmed it, the last of them. They type nothing, and see nothing newer.
+    dismissed: VecDeque<Viewer>,
     /// For the next one that joins.
     next_id: u32,
     /// The name of the session, if it outlives its clients.
@@ -126,9 +131,9 @@ pub struct Server {
     is_told: bool,
     /// The server ends the session.
     is_closing: bool,
-    /// Whose datagram came last, and who sent last.
-    heard: usize,
-    sent: usize,
+    /// Whose datagram came last, and to whom the last one went.
+    heard: ViewerId,
+    sent: ViewerId,
     events: Events<Event>,
 }
 
@@ -155,17 +160,19 @@ impl Server {
             screen_rate: config.screen_rate,
             seed: config.seed,
         };
-        let viewer = Viewer::new(now, ViewerId::from(0), viewer);
+        let first = ViewerId::from(0);
+        let viewer = Viewer::new(now, first, viewer);
         Self {
             host,
             viewers: [Attached { viewer, others: Others::Stay, is_announced: false }].into(),
+            dismissed: VecDeque::new(),
             next_id: 1,
             name: None,
             has_begun: false,
             is_told: false,
             is_closing: false,
-            heard: 0,
-            sent: 0,
+            heard: first,
+            sent: first,
             events: Events::new(),
         }
     }
@@ -180,18 +187,21 @@ impl Server {
         self.tell("");
     }
 
-    /// Another client may come. It is waited for as long as the first was.
+    /// Another client may come. It is waited for as long as the first was. Once it is heard, others make room for it: all if
+    /// it takes the session over, else the one that was not heard for longest if there are too many.
     ///
     /// # Errors
-    /// If there is no room for it. One that is away makes room, the one that is away longest first; for one that takes
-    /// the session over any makes room.
+    /// If there is no room for it, since all are there and stay.
     pub fn join(&mut self, now: Time, joining: Joining) -> Result<ViewerId, Full> {
-        if self.viewers.len() >= VIEWERS_MAX {
-            let heard = |attached: &Attached| attached.viewer.endpoint().last_heard();
-            let away = self.viewers.iter().enumerate();
-            let takes = joining.others == Others::Leave;
-            let away = away.filter(|(_, it)| takes || !it.viewer.was_heard(now, PRESENT_FOR));
-            let (index, _) = away.min_by_key(|(_, it)| heard(it)).ok_or(Full)?;
+        let there = self.viewers().filter(|viewer| viewer.was_heard(now, PRESENT_FOR)).count();
+        if there >= VIEWERS_MAX && joining.others == Others::Stay {
+            return Err(Full);
+        }
+        // Whoever asks for room again and again does not come: the last ones may.
+        let expected = self.viewers.iter().filter(|attached| !attached.is_announced);
+        if expected.count() >= VIEWERS_MAX
+            && let Some(index) = self.viewers.iter().position(|attached| !attached.is_announced)
+        {
             self.remove(index);
         }
         let id = ViewerId::from(self.next_id);
@@ -284,7 +294,7 @@ impl Server {
         }
         self.collect(now);
         if self.viewers.is_empty() {
-            self.events.push(Event::Exited(Exit { cause: Cause::Closed, clean: true }));
+            self.exited(Exit { cause: Cause::Closed, clean: true });
         }
     }
 
@@ -331,14 +341,19 @@ impl Server {
         self.host.lost_keys()
     }
 
-    /// All clients, the first to come first. In a session that is not [kept](Self::keep) there is always one.
+    /// All clients of the session, the first to come first. In a session that is not [kept](Self::keep) there is always one.
     pub fn viewers(&self) -> impl Iterator<Item = &Viewer> {
         self.viewers.iter().map(|attached| &attached.viewer)
     }
 
     /// The client that was heard last, if it is still one.
     pub fn heard(&self) -> Option<&Viewer> {
-        Some(&self.viewers.get(self.heard)?.viewer)
+        self.viewers().find(|viewer| viewer.id() == self.heard)
+    }
+
+    /// Whether a client is in the session, or is to be told that it was let go.
+    pub fn knows(&self, client: ViewerId) -> bool {
+        self.viewers().chain(&self.dismissed).any(|viewer| viewer.id() == client)
     }
 
     /// The name of the session, if it is [kept](Self::keep).
@@ -383,37 +398,30 @@ impl Server {
                         self.events.push(Event::FirstContact);
                     }
                     changed |= self.welcome(now, index);
+                    // Others may have gone.
+                    index = 0;
                 }
                 viewer::Event::Roamed(address) => self.events.push(Event::Roamed(address)),
                 viewer::Event::Exited(exit) if self.ends_with(now, index, exit) => {
-                    self.events.push(Event::Exited(exit));
+                    self.exited(exit)
                 }
                 viewer::Event::Exited(_) => {
                     let gone = self.remove(index);
                     if gone.is_announced {
-                        self.tell(&address(&gone.viewer));
+                        self.tell(&name_of(gone.viewer.endpoint().peer()));
                     }
                     changed = true;
                 }
             }
         }
+        self.dismissed.retain(|viewer| !viewer.connection().is_over());
         changed
     }
 
-    /// A client is there. The others make room for it or are told.
-    fn welcome(&mut self, now: Time, index: usize) -> bool {
-        let attached = &mut self.viewers[index];
-        attached.is_announced = true;
-        let (who, others) = (address(&attached.viewer), attached.others);
-        if others == Others::Leave && !who.is_empty() {
-            for (other, attached) in self.viewers.iter_mut().enumerate() {
-                if other != index && attached.viewer.connection().is_open() {
-                    attached.viewer.let_go(now, &mut self.host, LetGo::TakenOver, &who);
-                }
-            }
-        }
-        self.tell(&address(&self.viewers[index].viewer));
-        self.viewers.len() > 1
+    /// The session is over, for those as well that have not heard that it is for them.
+    fn exited(&mut self, exit: Exit) {
+        self.dismissed.clear();
+        self.events.push(Event::Exited(exit));
     }
 
     /// Whether the session is over now that this client's is.
@@ -441,47 +449,13 @@ impl Server {
     fn remove(&mut self, index: usize) -> Attached {
         let gone = self.viewers.remove(index);
         self.host.forget(gone.viewer.id());
-        self.heard = 0;
-        self.sent = 0;
         gone
     }
 
-    /// Tells all clients that know of sessions about this one. `who` has come or left, if anybody has.
-    fn tell(&mut self, who: &str) {
-        let Some(name) = &self.name else { return };
-        let there = self.viewers.iter().filter(|attached| attached.is_announced).count();
-        for Attached { viewer, is_announced, .. } in &mut self.viewers {
-            let Some(told) = viewer.session().cloned() else { continue };
-            let others = (there - usize::from(*is_announced)) as u64;
-            let is_news = others != told.others && !who.is_empty();
-            viewer.describe(SessionInfo {
-                name: name.clone(),
-                can_detach: true,
-                view_only: viewer.rights() == Rights::Look,
-                others,
-                who: if is_news { who.into() } else { told.who.clone() },
-                ..told
-            });
-        }
-    }
-
-    /// Forgets clients that were away for long while another is there.
-    fn forget_lost(&mut self, now: Time) {
-        let is_there = self.viewers().any(|viewer| viewer.was_heard(now, PRESENT_FOR));
-        let is_lost = |it: &Attached| it.is_announced && !it.viewer.was_heard(now, AWAY_MAX);
-        while is_there && let Some(index) = self.viewers.iter().position(is_lost) {
-            let gone = self.remove(index);
-            self.tell(&address(&gone.viewer));
-        }
-    }
-}
-
-/// A client's address, as others are told it.
-fn address(viewer: &Viewer) -> String {
-    match viewer.endpoint().peer() {
-        Some(Remote::Udp(peer)) => format!("{}", peer.ip()),
-        Some(Remote::Stream(_)) => "a client over ssh".into(),
-        None => String::new(),
+    /// All that are driven.
+    fn driven(&mut self) -> impl Iterator<Item = &mut Viewer> {
+        let viewers = self.viewers.iter_mut().map(|attached| &mut attached.viewer);
+        viewers.chain(&mut self.dismissed)
     }
 }
 
@@ -492,14 +466,18 @@ impl Machine for Server {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Result<(), Reject> {
-        self.forget_lost(now);
-        // What nobody claims is the first one's to count.
-        let claims = |attached: &Attached| attached.viewer.endpoint().claims(datagram);
-        let index = self.viewers.iter().position(claims).unwrap_or(0);
-        let Some(attached) = self.viewers.get_mut(index) else { return Err(Reject::Foreign) };
-        let result = attached.viewer.handle_datagram(now, arrival, datagram, &mut self.host);
+        self.let_lost_go(now);
+        let viewers = self.viewers.iter_mut().map(|attached| &mut attached.viewer);
+        let mut viewers = viewers.chain(&mut self.dismissed);
+        let viewer = match viewers.find(|viewer| viewer.endpoint().claims(datagram)) {
+            Some(viewer) => Some(viewer),
+            // What nobody claims is the first one's to count.
+            None => self.viewers.first_mut().map(|attached| &mut attached.viewer),
+        };
+        let Some(viewer) = viewer else { return Err(Reject::Foreign) };
+        let result = viewer.handle_datagram(now, arrival, datagram, &mut self.host);
         if result.is_ok() {
-            self.heard = index;
+            self.heard = viewer.id();
         }
         self.collect(now);
         result
@@ -510,10 +488,11 @@ impl Machine for Server {
             self.host.advance(now);
         }
         loop {
-            for (index, attached) in self.viewers.iter_mut().enumerate() {
-                let transmit = attached.viewer.poll_transmit(now, &mut self.host, out);
+            let viewers = self.viewers.iter_mut().map(|attached| &mut attached.viewer);
+            for viewer in viewers.chain(&mut self.dismissed) {
+                let transmit = viewer.poll_transmit(now, &mut self.host, out);
                 if transmit.is_some() {
-                    self.sent = index;
+                    self.sent = viewer.id();
                     self.collect(now);
                     return transmit;
                 }
@@ -533,32 +512,29 @@ impl Machine for Server {
         let is_over =
             !self.viewers.is_empty() && self.viewers().all(|it| it.connection().is_over());
         let host = self.host.poll_timeout().filter(|_| !is_over);
-        self.viewers().filter_map(of_viewer).chain(host).min()
+        self.viewers().chain(&self.dismissed).filter_map(of_viewer).chain(host).min()
     }
 }
 
 impl Session for Server {
-    /// The address of the client that was heard last.
+    /// The address of the client that was heard last, or of another if that has left.
     fn peer(&self) -> Option<Remote> {
-        self.viewers.get(self.heard)?.viewer.endpoint().peer()
+        self.heard().or_else(|| self.viewers().next())?.endpoint().peer()
     }
 
     fn stream_closed(&mut self, now: Time, stream: StreamId) {
-        for attached in &mut self.viewers {
-            attached.viewer.stream_closed(now, stream);
-        }
+        self.driven().for_each(|viewer| viewer.stream_closed(now, stream));
         self.collect(now);
     }
 
     fn network_changed(&mut self, now: Time) {
-        for attached in &mut self.viewers {
-            attached.viewer.network_changed(now);
-        }
+        self.driven().for_each(|viewer| viewer.network_changed(now));
     }
 
     fn datagram_too_big(&mut self) {
-        if let Some(attached) = self.viewers.get_mut(self.sent) {
-            attached.viewer.datagram_too_big();
+        let sent = self.sent;
+        if let Some(viewer) = self.driven().find(|viewer| viewer.id() == sent) {
+            viewer.datagram_too_big();
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What a server tells a client of the session that both are in: its name, who else is there, and why it ends for
 //! this client alone (host extension 21).
 
+use alloc::format;
 use alloc::string::String;
+
+use rove_ssp::Remote;
 
 /// The longest name of a session, in octets.
 pub const NAME_OCTETS_MAX: usize = 32;
@@ -31,7 +34,7 @@ pub struct SessionInfo {
 pub enum LetGo {
     /// Another client has taken it over.
     TakenOver,
-    /// Room was needed for another client.
+    /// Room was needed for another client; or, if none is named, this one was away for too long.
     Replaced,
 }
 
@@ -48,6 +51,15 @@ pub struct SessionFields<'a> {
     pub ended: u64,
     /// Who came, left or took over.
     pub who: &'a [u8],
+}
+
+/// What others are told of a client that is there.
+pub(crate) fn name_of(peer: Option<Remote>) -> String {
+    match peer {
+        Some(Remote::Udp(peer)) => format!("{}", peer.ip()),
+        Some(Remote::Stream(_)) => "a client over ssh".into(),
+        None => String::new(),
+    }
 }
 
 const CAN_DETACH: u64 = 1 << 0;
@@ -82,8 +94,8 @@ impl From<SessionFields<'_>> for SessionInfo {
     /// Both texts end up on the user's terminal: of a hostile server's nothing but plain characters is kept.
     fn from(fields: SessionFields<'_>) -> Self {
         let plain = |octets: &[u8], max| -> String {
-            let graphic = octets.iter().take(max).filter(|octet| octet.is_ascii_graphic());
-            graphic.map(|octet| char::from(*octet)).collect()
+            let printable = octets.iter().take(max).filter(|octet| matches!(octet, b' '..=b'~'));
+            printable.map(|octet| char::from(*octet)).collect()
         };
         Self {
             name: plain(fields.name, NAME_OCTETS_MAX),
@@ -115,7 +127,7 @@ mod tests {
                 view_only: !can_detach,
                 others: 3,
                 ended,
-                who: "203.0.113.9".into(),
+                who: "a client over ssh".into(),
             };
             assert_eq!(SessionInfo::from(info.fields()), info);
         }
@@ -125,7 +137,7 @@ mod tests {
     fn a_server_cannot_write_to_the_terminal_by_a_name() {
         let long = [b'x'; 1000];
         let hostile =
-            SessionFields { name: b"a\x1b[2J\nb c\xff", who: &long, ..SessionFields::default() };
+            SessionFields { name: b"a\x1b[2J\nb\x7fc\xff", who: &long, ..SessionFields::default() };
         let info = SessionInfo::from(hostile);
         assert_eq!(info.name, "a[2Jbc");
         assert_eq!(info.who.len(), WHO_OCTETS_MAX);

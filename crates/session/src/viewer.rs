@@ -186,16 +186,19 @@ impl Viewer {
         self.session.as_deref()
     }
 
-    /// Ends the session for this client alone, because of another client.
-    pub fn let_go(&mut self, now: Time, host: &mut Host, why: LetGo, other: &str) {
+    /// Ends the session for this client alone, because of another client. If it is away it is told when it is heard again.
+    /// From now on it types nothing, and sees nothing newer.
+    pub fn let_go(&mut self, now: Time, why: LetGo, other: &str) {
         self.is_leaving = true;
+        self.rights = Rights::Look;
         if let Some(session) = &mut self.session {
-            let session = Arc::make_mut(session);
-            session.ended = Some(why);
-            session.who = other.into();
+            let told = Arc::make_mut(session);
+            told.ended = Some(why);
+            told.who = other.into();
+            let told = Arc::clone(session);
+            self.connection.update(now, |view| view.describe(told));
         }
-        self.begin_close(now, host, Cause::Closed);
-        self.drain(now, host);
+        self.connection.close_and_wait(Cause::Closed);
     }
 
     /// Whether the end of this client's session is not meant to end the program's: it has said that it only leaves,

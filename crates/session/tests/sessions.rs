@@ -149,6 +149,14 @@ impl Room {
         self.seat(number).client.shown().unwrap().row_text(0).trim_end().to_owned()
     }
 
+    /// Why the session has ended for a client alone, and because of whom.
+    fn let_go(&mut self, number: u32) -> (Option<LetGo>, String) {
+        let seat = self.seat(number);
+        assert!(seat.exit.is_some_and(|exit| exit.clean), "client {number}: {:?}", seat.exit);
+        let session = seat.client.view().session().unwrap();
+        (session.ended, session.who.clone())
+    }
+
     fn run(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
@@ -335,6 +343,60 @@ fn a_session_is_taken_over_once_the_new_client_is_heard() {
     assert_eq!(room.server.viewers().count(), 1);
 }
 
+/// What it has typed meanwhile is not for the session that another has taken over.
+#[test]
+fn a_client_that_sleeps_hears_that_its_session_was_taken_over() {
+    let mut room = Room::new(Some("work"));
+    room.seat(1).is_cut = true;
+    room.type_keys(1, b"late");
+    room.run(Duration::from_secs(60));
+    room.join(2, size(24, 80), Rights::Type, Others::Leave).unwrap();
+    room.run(Duration::from_secs(3600));
+    room.seat(1).is_cut = false;
+    room.run(Duration::from_secs(30));
+    assert_eq!(room.let_go(1), (Some(LetGo::TakenOver), "198.51.100.2".into()));
+    assert_eq!((room.read.as_slice(), room.exit), (b"".as_slice(), None));
+}
+
+/// None of those that are there leaves for one that may not come.
+#[test]
+fn a_full_session_is_taken_over_once_the_new_client_is_heard() {
+    let mut room = Room::new(Some("work"));
+    let all = 1..=VIEWERS_MAX as u32;
+    for number in 2..=VIEWERS_MAX as u32 {
+        room.join(number, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    }
+    room.run(ms(500));
+    room.join(9, size(24, 80), Rights::Type, Others::Leave).unwrap();
+    room.seat(9).is_cut = true;
+    room.run(ms(5000));
+    assert!(all.clone().all(|number| room.seat(number).exit.is_none()), "nobody has come yet");
+    room.seat(9).is_cut = false;
+    room.run(ms(5000));
+    for number in all {
+        let expected = (Some(LetGo::TakenOver), "198.51.100.9".into());
+        assert_eq!(room.let_go(number), expected, "client {number}");
+    }
+    assert_eq!((room.server.viewers().count(), room.exit), (1, None));
+}
+
+/// Those who ask for room and never come keep nobody out, and do not add up.
+#[test]
+fn clients_that_never_come_take_no_room() {
+    let mut room = Room::new(Some("work"));
+    for number in 2..40 {
+        room.join(number, size(24, 80), Rights::Type, Others::Stay).unwrap();
+        room.seat(number).is_cut = true;
+        assert!(room.server.viewers().count() <= 1 + VIEWERS_MAX);
+    }
+    room.join(40, size(24, 80), Rights::Type, Others::Stay).unwrap();
+    room.run(ms(500));
+    room.type_keys(40, b"here");
+    room.run(ms(500));
+    assert_eq!(room.read, b"here");
+    assert_eq!(room.seat(1).exit, None);
+}
+
 #[test]
 fn who_only_looks_neither_types_nor_decides_on_the_size() {
     let mut room = Room::new(Some("work"));
@@ -396,6 +458,7 @@ fn a_ninth_client_takes_the_place_of_one_that_is_away() {
     room.type_keys(9, b"here");
     room.run(Duration::from_secs(20));
     assert_eq!(room.read, b"here");
+    assert_eq!(room.let_go(3), (Some(LetGo::Replaced), "198.51.100.9".into()));
     room.check_screens(&[1, 2, 9]);
 }
 
@@ -584,6 +647,11 @@ fn a_client_that_was_away_for_a_day_is_forgotten_while_another_is_there() {
     assert_eq!(room.server.viewers().count(), 2);
     room.run(Duration::from_secs(2 * 3600));
     assert_eq!(room.server.viewers().count(), 1);
+    room.seat(1).is_cut = false;
+    room.type_keys(1, b"stolen");
+    room.run(Duration::from_secs(30));
+    assert_eq!(room.let_go(1), (Some(LetGo::Replaced), String::new()));
+    assert_eq!(room.read, b"");
     // Alone it could come back whenever it likes.
     room.seat(2).is_cut = true;
     room.run(Duration::from_secs(72 * 3600));

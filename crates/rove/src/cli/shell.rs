@@ -187,6 +187,9 @@ fn goes_on(login: &Login, ended: &Ended) -> Option<String> {
     }
     let who = if session.who.is_empty() { "another client" } else { session.who.as_str() };
     Some(match session.ended? {
+        LetGo::Replaced if session.who.is_empty() => {
+            format!("{name} let this client go, which was away for long. Back to it: {}", back(&[]))
+        }
         LetGo::TakenOver => {
             format!("{name} was taken over by {who}. To take it back: {}", back(&["--take"]))
         }
@@ -363,6 +366,9 @@ fn cannot_move(again: &Again) -> Failure {
 mod tests {
     use std::process::Command;
 
+    use rove_session::client::Exit;
+    use rove_session::{Peer, SessionInfo};
+
     use super::*;
 
     /// Marks the environment of this test when it runs again, with a variable of its own.
@@ -429,5 +435,59 @@ mod tests {
             assert_eq!((found, slot), (obscure, slot_ms), "{line}, {variable}, {file:?}, {ssh}");
         }
         assert!(judged >= 2);
+    }
+
+    #[test]
+    fn why_a_session_has_ended_for_one_client() {
+        let words = [OsString::from("build7")];
+        let login = RoveArgs::read(&words).unwrap().login(&HostConfig::default()).unwrap();
+        for (ended, who, expected) in [
+            (None, "192.0.2.9", None),
+            (
+                Some(LetGo::TakenOver),
+                "a client over ssh",
+                Some(
+                    "work was taken over by a client over ssh. To take it back: rove attach \
+                     --take build7:work",
+                ),
+            ),
+            (
+                Some(LetGo::Replaced),
+                "192.0.2.9",
+                Some("work needed room for 192.0.2.9. Back to it: rove attach build7:work"),
+            ),
+            (
+                Some(LetGo::Replaced),
+                "",
+                Some(
+                    "work let this client go, which was away for long. Back to it: rove attach \
+                     build7:work",
+                ),
+            ),
+        ] {
+            let session = SessionInfo {
+                name: "work".into(),
+                can_detach: true,
+                ended,
+                who: who.into(),
+                ..SessionInfo::default()
+            };
+            let exit = Exit {
+                cause: Cause::PeerLeft,
+                clean: true,
+                contact: true,
+                server: ([192, 0, 2, 1], 60_001).into(),
+                status: None,
+            };
+            let ended = Ended {
+                exit,
+                session: Some(session),
+                kind: Peer::Rove,
+                signal: None,
+                refused: 0,
+                gone: None,
+            };
+            assert_eq!(goes_on(&login, &ended).as_deref(), expected);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use rove_session::ViewerId;
 use rove_ssp::Time;
 
 use crate::sessions::line::Kind;
@@ -23,7 +24,7 @@ pub(super) struct Lifetime {
     /// When it was looked whether the control socket is there.
     pub(super) found: Option<Time>,
     /// Clients that were heard, as of the last look.
-    pub(super) clients: usize,
+    pub(super) clients: Vec<ViewerId>,
     /// The end was asked for: until when clients may answer the goodbye.
     pub(super) goodbye_by: Option<Time>,
     /// The user has asked for the session's end.
@@ -44,7 +45,7 @@ impl Lifetime {
             program,
             is_there: false,
             found: None,
-            clients: 0,
+            clients: Vec::new(),
             goodbye_by: None,
             killed: None,
             due: None,

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::IpAddr;
 
-use rove_session::Viewer;
 use rove_session::server::{Full, Joining, Others, PRESENT_FOR, Rights, SCREEN_RATE, VIEWERS_MAX};
 use rove_ssp::{ConnId, Session as _, Time, Timing};
 
@@ -156,8 +155,7 @@ impl Shell {
             .session
             .join(now, joining)
             .map_err(|Full| format!("{VIEWERS_MAX} clients are attached"))?;
-        let is_there = |id| self.session.viewers().map(Viewer::id).any(|viewer| viewer == id);
-        self.conns.retain(|(id, _)| is_there(*id));
+        self.conns.retain(|(id, _)| self.session.knows(*id));
         self.conns.extend(secret.conn().map(|conn| (id, conn)));
         self.besides.add(id, secret.streams());
         let greeting = Greeting::Native { nonce: nonce.clone(), key: *key };
