@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Running, Shell};
 use crate::os::process;
+use crate::server::limits::GOODBYE_WAIT_TOLD;
 use crate::sessions::line::Kind;
 
 /// How long an ended program's last screen, lines and status are kept for a client that is away.
@@ -21,10 +22,8 @@ const IDLE_SHELL_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// How often it is looked at after that.
 const IDLE_LOOK: Duration = Duration::from_secs(3600);
 
-/// How long a killed session's program may take to end, and how long clients may then take to hear of that: nothing is kept
-/// for them.
+/// How long a killed session's program may take to end.
 const HANGUP_WAIT: Duration = Duration::from_secs(5);
-const KILLED_WAIT: Duration = Duration::from_secs(2);
 
 impl Shell {
     /// Since when no client has been heard; `None` while one is there.
@@ -39,8 +38,9 @@ impl Shell {
     /// Notes when a client has left.
     pub(super) fn watch_departures(&mut self, now: Time) {
         let heard = |viewer: &&Viewer| viewer.connection().has_contact();
-        let clients = self.session.viewers().filter(heard).count();
-        if clients < self.life.clients {
+        let clients: Vec<ViewerId> = self.session.viewers().filter(heard).map(Viewer::id).collect();
+        // One may have made room for another.
+        if self.life.clients.iter().any(|client| !clients.contains(client)) {
             self.life.left = Some(now);
             let there: Vec<ViewerId> = self.session.viewers().map(Viewer::id).collect();
             self.besides.keep(|client| there.contains(&client));
@@ -50,7 +50,8 @@ impl Shell {
 
     /// Ends a session that has waited long enough, and what a killed one leaves.
     pub(super) fn watch_lifetime(&mut self, now: Time) {
-        if self.control.is_none() {
+        // One that was killed cannot be found any more.
+        if self.control.is_none() && self.life.killed.is_none() {
             return;
         }
         self.watch_departures(now);
@@ -141,7 +142,8 @@ impl Shell {
         }
     }
 
-    /// The program has ended, and clients are being told. A session that was killed keeps nothing for others.
+    /// The program has ended, and clients are being told. A session that was killed keeps nothing for others. Its socket
+    /// goes at once: `rove kill` waits for that, and not for clients that are slow to confirm the end.
     pub(super) fn program_reported(&mut self, now: Time) {
         if self.life.killed.is_none() {
             return;
@@ -149,7 +151,8 @@ impl Shell {
         match self.lonely_since(now) {
             Some(_) => self.give_up(now),
             None => {
-                self.life.goodbye_by.get_or_insert(now + KILLED_WAIT);
+                self.life.goodbye_by.get_or_insert(now + GOODBYE_WAIT_TOLD);
+                self.control = None;
             }
         }
     }
