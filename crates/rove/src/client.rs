@@ -137,9 +137,10 @@ pub async fn run(
     }
     let mut client = machine(now, kind, found.secret, server, window(trace), settings)
         .map_err(|e| failed("no randomness", e))?;
-    if let Some(version) = &found.version {
-        client.name_host_version(version);
-    }
+    client.name_server(
+        host.rsplit_once('@').map_or(host, |(_, host)| host),
+        found.version.as_deref(),
+    );
     if let Some(warning) = &found.warning {
         client.warn(now, warning);
     }

@@ -5,6 +5,7 @@
 
 mod candidates;
 mod failures;
+mod found;
 pub(crate) mod report;
 mod said;
 mod sessions;
@@ -254,9 +255,11 @@ impl Login {
         let named = self.named_addresses(lookup, wait, trace).await;
         let candidates = gather(named).ok_or_else(|| self.unresolved())?;
         trace.step(format_args!("the server may be at {:?}", candidates.addresses));
-        self.tell(kind, candidates.addresses[0], &reply.facts, trace);
+        let version = reply.facts.get("FOUND").map(|found| printable(found.as_bytes(), 40));
+        let version = version.filter(|_| kind == Peer::Rove);
+        let lacks = self.lacks(&secret, stream.as_ref());
+        self.tell(kind, version.as_deref(), &lacks, candidates.addresses[0], &reply.facts, trace);
         let is_broken = reply.facts.get("BROKEN").is_some();
-        let version = reply.facts.get("FOUND").map(|said| printable(said.as_bytes(), 40));
         Ok(Found::Server(Reached {
             kind,
             secret,
@@ -284,28 +287,6 @@ impl Login {
             Answer::Denied(why) => Err(self.denied(why, &reply.facts)),
             Answer::Missing { path } => Err(self.missing(path, &reply.facts)),
             Answer::Rove { .. } | Answer::Stock { .. } => Err(self.refused(&Refusal::Malformed)),
-        }
-    }
-
-    /// Says which server it is. All is well with a rove, so that only `-v` tells of it.
-    fn tell(&self, kind: Peer, at: SocketAddr, facts: &Facts, trace: &Trace) {
-        let host = &self.host;
-        match (kind, self.broken(facts)) {
-            (Peer::Rove, _) => {
-                let version = facts.get("FOUND").unwrap_or("rove");
-                let (version, own) = (printable(version.as_bytes(), 40), env!("CARGO_PKG_VERSION"));
-                trace.step(format_args!("{host} runs {version}, this is rove {own}"));
-                trace.step(format_args!("going on by UDP with {at}"));
-            }
-            (Peer::Stock, Some(broken)) => {
-                let line = self.install_line(&[]);
-                trace.note(format_args!(
-                    "{broken}; going on with mosh-server. A static one: {line}"
-                ));
-            }
-            (Peer::Stock, None) => {
-                trace.step(format_args!("{host} has no rove; its mosh-server is at UDP {at}"));
-            }
         }
     }
 

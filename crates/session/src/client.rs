@@ -22,6 +22,7 @@ mod picture;
 mod queries;
 mod scrollback;
 mod secret_lines;
+mod server_name;
 mod session;
 mod status;
 mod typed;
@@ -49,6 +50,7 @@ use crate::client::others::Others;
 use crate::client::paint::Painter;
 use crate::client::partial::PartialStates;
 use crate::client::queries::TerminalQueries;
+use crate::client::server_name::ServerName;
 use crate::connection::{self, Connection, Patience};
 use crate::escape::Commands;
 use crate::events::Events;
@@ -74,8 +76,6 @@ pub struct Client {
     held_line: HeldLine,
     /// It was found out whether the server can do what was asked for.
     told_of_obscuring: bool,
-    /// The server's program and version, where ssh has told them.
-    host_version: Option<String>,
     /// Streams beside the session were not yet told that somebody types.
     is_active: bool,
     /// Keys were not [wanted](Client::wants_keys) at some time since the last that came.
@@ -84,6 +84,8 @@ pub struct Client {
     gauge: Gauge,
     /// The lines of the status panel, while it is shown. They are of the last sample.
     panel: Option<Vec<String>>,
+    /// What its user is told of the server.
+    server_name: ServerName,
     painter: Painter,
     /// What the terminal understands, by its name.
     named: Dialect,
@@ -136,11 +138,11 @@ impl Client {
             held_line: HeldLine::new(),
             is_active: false,
             told_of_obscuring: false,
-            host_version: None,
             keys_unwanted: false,
             bar: StatusBar::new(now, config.name, config.escape),
             gauge: Gauge::new(now),
             panel: None,
+            server_name: ServerName::default(),
             painter: Painter::new(now, config.tty, config.window, config.size, config.title_prefix),
             named: config.tty,
             queries: TerminalQueries::new(&config.tty),
@@ -168,6 +170,11 @@ impl Client {
     /// at once.
     pub fn apply_in_parts(&mut self) {
         self.connection.apply_in_parts();
+    }
+
+    /// The server is called this and, if that is known, is of this version: `build7`, `rove 0.1.0`.
+    pub fn name_server(&mut self, host: &str, version: Option<&str>) {
+        self.server_name = ServerName::new(host, version);
     }
 
     /// Leaves the terminal's history as it is when a program erases the one on the host. A new client erases it.
@@ -256,11 +263,6 @@ impl Client {
     /// The program goes on after it was stopped: the terminal shows something else now.
     pub fn resumed(&mut self) {
         self.painter.resumed();
-    }
-
-    /// The server is this program of this version, for words about what it cannot do.
-    pub fn name_host_version(&mut self, version: &str) {
-        self.host_version = Some(String::from(version));
     }
 
     /// Shows a warning once the server was heard, long enough to be read.

@@ -122,9 +122,14 @@ impl Predictor {
 
     /// How often guesses were dropped at once, by our rules.
     pub fn resets(&self) -> u64 {
+        self.counted_resets().unwrap_or(0)
+    }
+
+    /// The same; `None` by stock's rules, of which nobody counts it.
+    pub(crate) fn counted_resets(&self) -> Option<u64> {
         match &self.engine {
-            Engine::Stock(_) => 0,
-            Engine::Rove(epochs) => epochs.resets(),
+            Engine::Stock(_) => None,
+            Engine::Rove(epochs) => Some(epochs.resets()),
         }
     }
 

@@ -183,7 +183,7 @@ fn the_bar_and_the_panel_spare_the_lines_above() {
         pair.output(output(3, 4).as_bytes()).run_ms(9_000);
         assert_eq!(all(&pair), with_before(lines(1, 4)));
         pair.keys(b"\x1es").run_ms(1_000);
-        assert!(pair.tty.screen().row_text(23).contains("s closes this"));
+        assert!(pair.tty.screen().row_text(23).contains("s closes"));
         assert_eq!(all(&pair)[..3], BEFORE);
         pair.keys(b"s").run_ms(1_000);
         close(&mut pair);

@@ -336,6 +336,28 @@ fn a_stop_without_a_suspension() {
 }
 
 /// The picture goes to the terminal's history. Its last line is likely to go on, so it may stand there twice.
+/// A window that changed while the terminal took lines may have wrapped them elsewhere: they come again.
+#[test]
+fn lines_on_their_way_while_the_window_changed_are_brought_again() {
+    let mut pair = pair(GOOD);
+    pair.output(numbered(100).as_bytes()).run_ms(5_000);
+    let before = pair.client.lines_printed();
+    let more: String = (101..=300).map(|n| format!("{n}\r\n")).collect();
+    pair.output(more.as_bytes()).run_ms(5_000);
+    assert!(before > 0 && pair.client.lines_printed() > before);
+    assert!(!pair.client.pushes_lines(), "all are there");
+    assert_has(&pair, 300);
+    pair.client.print_again(before);
+    assert!(pair.client.pushes_lines());
+    pair.resize(size(30, 80)).run_ms(5_000);
+    let numbers = numbers(&pair);
+    let again = numbers.iter().filter(|number| u64::from(**number) > before);
+    assert!(again.count() as u64 > 300 - before, "none has come again");
+    let last: Vec<u32> = (before as u32 + 1..=300).collect();
+    assert!(numbers.ends_with(&last), "{numbers:?}");
+    assert!((1..=300).all(|number| numbers.contains(&number)), "{numbers:?}");
+}
+
 #[test]
 fn the_users_own_shell_between() {
     let mut pair = pair(GOOD);

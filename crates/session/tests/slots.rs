@@ -167,7 +167,7 @@ fn the_user_is_told_where_typing_cannot_be_hidden() {
         let server = server::Config { wire: wire(Role::Server), ..server_config(peer) };
         let mut pair = Pair::with(GOOD, client, server);
         if let Some(version) = version {
-            pair.client.name_host_version(version);
+            pair.client.name_server("build7", Some(version));
         }
         pair.run_ms(500);
         let bar = pair.top();

@@ -83,6 +83,8 @@ pub(super) struct Screen<'a> {
     /// No more input comes.
     keys_ended: bool,
     signal: Option<Signal>,
+    /// Where the lines began that the terminal is taking to its history.
+    pushed: Option<u64>,
     exit: Option<Exit>,
 }
 
@@ -113,6 +115,7 @@ impl<'a> Screen<'a> {
             has_contact: false,
             keys_ended: false,
             signal: None,
+            pushed: None,
             exit: None,
         }
     }
@@ -193,7 +196,7 @@ impl<'a> Screen<'a> {
 
     fn handle(&mut self, now: Time, wake: Wake) {
         match wake {
-            Wake::Flushed => {}
+            Wake::Flushed => self.written(now),
             Wake::Keys(0) => {
                 self.trace.step(format_args!("standard input has ended"));
                 self.keys_ended = true;
@@ -216,7 +219,7 @@ impl<'a> Screen<'a> {
             Wake::Signal(Signal::WINCH) => {
                 let size = window(self.trace);
                 self.trace.step(format_args!("the window is {} by {}", size.cols, size.rows));
-                self.client.handle_resize(now, size);
+                self.resized(now, size);
             }
             Wake::Signal(Signal::CONT) => self.resume(),
             Wake::Signal(signal) => {
@@ -231,6 +234,42 @@ impl<'a> Screen<'a> {
                 }
             }
         }
+    }
+
+    /// Brings the terminal up to date, which has taken all before. Whether there was anything to write.
+    fn paint(&mut self, now: Time) -> bool {
+        if self.client.pushes_lines() {
+            self.look_at_window(now);
+        }
+        let printed = self.client.lines_printed();
+        let is_news = self.client.poll_paint(now, self.tty.frame());
+        self.pushed = (self.client.lines_printed() > printed).then_some(printed);
+        is_news
+    }
+
+    /// The terminal has taken the last paint.
+    fn written(&mut self, now: Time) {
+        if self.pushed.is_some() {
+            self.look_at_window(now);
+        }
+        self.pushed = None;
+    }
+
+    /// A window that has just got another size may not have said so yet.
+    fn look_at_window(&mut self, now: Time) {
+        if let Some(size) = tty::window().filter(|size| *size != self.client.window_size()) {
+            self.resized(now, size);
+        }
+    }
+
+    /// Lines that were on their way to the terminal meanwhile count as not printed.
+    fn resized(&mut self, now: Time, size: Size) {
+        if size != self.client.window_size()
+            && let Some(printed) = self.pushed.take()
+        {
+            self.client.print_again(printed);
+        }
+        self.client.handle_resize(now, size);
     }
 
     /// Shows a notice about forwardings in the bar, since the screen is the session's.
@@ -273,6 +312,7 @@ impl<'a> Screen<'a> {
                 let now = self.clock.now();
                 self.client.resumed();
                 self.client.was_put_off(now);
+                self.pushed = None;
                 self.client.handle_resize(now, window(self.trace));
             }
             // A terminal that hangs up continues what it stops; the hang-up is told apart.
@@ -292,7 +332,8 @@ impl<'a> Screen<'a> {
                 break;
             }
             let now = self.clock.now();
-            if self.client.poll_paint(now, self.tty.frame()) {
+            self.written(now);
+            if self.paint(now) {
                 continue;
             }
             match (self.client.cursor_due(), self.client.lines_due()) {
@@ -460,7 +501,7 @@ impl End for Screen<'_> {
             link.mark_interactive();
         }
         if self.tty.is_flushed() {
-            self.client.poll_paint(now, self.tty.frame());
+            self.paint(now);
         }
         match self.client.poll_event() {
             Some(Event::Suspend) if signals::CAN_SUSPEND => self.suspend()?,

@@ -13,7 +13,8 @@ use crate::notice::Notice;
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a host may be silent before a command or a copy gives it up, unless the user says otherwise, and how long a
-/// server waits for the client of one: a closed laptop's night.
+/// server waits for the client of one: a closed laptop's night. A copy goes on after that without another login, and keeps
+/// nobody waiting: another copy that wants its part gets it at once (RELEASE, `docs/wire.md` §13).
 pub const COMMAND_KEPT: Duration = Duration::from_secs(12 * 3600);
 
 /// The same for forwardings alone, where nothing runs: a weekend.

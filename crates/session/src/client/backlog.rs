@@ -7,7 +7,9 @@ use rove_term::{Dialect, History, Pool, Size, Terminal};
 
 use crate::past::Past;
 
-/// Lines that one paint brings to the terminal's history: a picture of the screen as it is follows soon.
+/// Lines that one paint brings to the terminal's history: a picture of the screen as it is follows soon. In lines and not in
+/// octets, since a paint ends with a whole line; of the usual length these are 24 KiB, which a key's picture may have to
+/// wait for. While a key does wait, few lines come that would be printed (`results/scrollback.md`).
 const PAINT_LINES_MAX: u64 = 300;
 
 /// Lines of the server's, by position. Those before `printed` are in the terminal's history.
@@ -131,6 +133,21 @@ impl Backlog {
     /// Lines up to this position are in the terminal's history.
     pub(crate) fn print(&mut self, end: u64) {
         self.printed = end;
+    }
+
+    /// Lines from this position on may not be there as they were printed: they are brought again.
+    pub(crate) fn unprint(&mut self, position: u64) {
+        self.printed = self.printed.min(position.max(self.lines.first()));
+    }
+
+    /// Up to where lines are in the terminal's history.
+    pub(crate) fn printed_to(&self) -> u64 {
+        self.printed
+    }
+
+    /// How many lines above a screen of this depth are not there, also of those that have not arrived.
+    pub(crate) fn behind(&self, depth: u64) -> u64 {
+        depth.saturating_sub(self.printed)
     }
 
     /// How many lines of the session are in the terminal's history.

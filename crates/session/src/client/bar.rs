@@ -187,6 +187,11 @@ impl StatusBar {
         }
     }
 
+    /// The key that begins a command.
+    pub fn escape(&self) -> Escape {
+        self.escape
+    }
+
     /// Shows the commands of the escape key, until [`clear_help`](Self::clear_help).
     pub fn help(&mut self, session: Option<&SessionInfo>) {
         let (Some(pass), key) = (pass_key(self.escape), self.escape) else { return };

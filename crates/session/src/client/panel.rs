@@ -11,6 +11,7 @@ use core::time::Duration;
 use rove_ssp::Traffic;
 
 use crate::client::gauge::{Gauge, SAMPLES, Sample};
+use crate::escape::Escape;
 use crate::session_info::SessionInfo;
 
 /// Columns of the panel. Lines are cut or filled to it.
@@ -47,8 +48,14 @@ pub(crate) struct Figures<'a> {
     pub(crate) received: Traffic,
     /// Octets typed that the server does not have yet, as far as is known.
     pub(crate) waiting: u64,
-    /// Guesses that were right, and how often others were dropped.
-    pub(crate) guesses: (u64, u64),
+    /// Lines that the terminal's history lacks.
+    pub(crate) behind: u64,
+    /// Guesses that were right, and how often others were dropped, if that is counted.
+    pub(crate) guesses: (u64, Option<u64>),
+    /// Ours, and the server's.
+    pub(crate) versions: String,
+    /// The key that begins a command.
+    pub(crate) escape: Escape,
 }
 
 impl Figures<'_> {
@@ -79,20 +86,37 @@ impl Figures<'_> {
         let queue = latest.map_or_else(unknown, |sample| millis(sample.queue));
         let wait = |sample: &Sample| Some(sample.queue.as_secs_f64());
         self.push(&mut lines, ["queue", &queue, ""], QUEUE_TOP, wait);
-        lines.push(framed(""));
         let (sent, received) = (octets(self.sent.bytes), octets(self.received.bytes));
         lines.push(framed(&format!(
             "sent {sent}, received {received}, keys waiting {}",
             self.waiting
         )));
-        let (right, dropped) = self.guesses;
-        lines.push(framed(&format!("guesses right {right}, dropped {dropped} times")));
+        lines.push(framed(&format!("history {} lines behind", self.behind)));
+        lines.push(framed(&self.guesses()));
         let others = self.session.map_or(0, |session| session.others);
         lines
             .push(framed(&format!("other clients {others}, here for {}", spell(self.gauge.age()))));
-        lines.push(framed(concat!("rove ", env!("CARGO_PKG_VERSION"))));
-        lines.push(border("s closes this; other keys close it and are sent", ""));
+        lines.push(framed(&self.versions));
+        lines.push(border("s closes", &self.ways_out()));
         lines
+    }
+
+    /// A wrong guess drops all behind it, of which nobody learns whether they were right.
+    fn guesses(&self) -> String {
+        match self.guesses {
+            (right, Some(dropped)) if right + dropped > 0 => {
+                let share = percent(right as f64 / (right + dropped) as f64);
+                format!("guesses right {share} ({right}), dropped {dropped} times")
+            }
+            (right, _) => format!("guesses right {right}"),
+        }
+    }
+
+    /// The commands that end the session or leave it. Keys that are none close the panel and are sent.
+    fn ways_out(&self) -> String {
+        let detaches = self.session.is_some_and(|session| session.can_detach);
+        let detaches = if detaches { "d detaches, " } else { "" };
+        format!("{} . quits, {detaches}Ctrl-Z suspends", self.escape)
     }
 
     fn title(&self) -> String {
@@ -220,7 +244,10 @@ mod tests {
             sent: Traffic { datagrams: 9, bytes: 999 },
             received: Traffic { datagrams: 9, bytes: 1_250_000 },
             waiting: 12,
-            guesses: (31, 2),
+            behind: 7300,
+            guesses: (31, Some(2)),
+            versions: "rove 0.2.0, server 0.1.0".into(),
+            escape: Escape::Default,
         }
     }
 
@@ -249,12 +276,12 @@ mod tests {
             "|            received 0.0 %                            ⣿⣿⣇ |",
             "| queue      0 ms                                          |",
             "|                                                      ⣀⣀⣀ |",
-            "|                                                          |",
             "| sent 999 B, received 1.2 MB, keys waiting 12             |",
-            "| guesses right 31, dropped 2 times                        |",
+            "| history 7300 lines behind                                |",
+            "| guesses right 94 % (31), dropped 2 times                 |",
             "| other clients 0, here for 0:10                           |",
-            "| rove 0.1.0                                               |",
-            "+- s closes this; other keys close it and are sent --------+",
+            "| rove 0.2.0, server 0.1.0                                 |",
+            "+- s closes ------------- Ctrl-^ . quits, Ctrl-Z suspends -+",
         ];
         assert_eq!(lines, expected);
     }
@@ -268,6 +295,15 @@ mod tests {
         for line in figures.lines() {
             assert_eq!(line.chars().count(), usize::from(PANEL_COLS), "{line}");
         }
+    }
+
+    #[test]
+    fn the_last_line_names_the_ways_out() {
+        let gauge = Gauge::new(Time::ZERO);
+        let session = SessionInfo { can_detach: true, ..SessionInfo::default() };
+        let figures = Figures { session: Some(&session), ..figures(&gauge) };
+        let expected = "+- s closes - Ctrl-^ . quits, d detaches, Ctrl-Z suspends -+";
+        assert_eq!(figures.lines().pop().as_deref(), Some(expected));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use rove_ssp::Time;
 use rove_term::screen::Buffer;
-use rove_term::{Dialect, History, Screen, Terminal};
+use rove_term::{Dialect, History, Screen, Size, Terminal};
 
 use crate::client::Client;
 use crate::client::backlog::Backlog;
@@ -113,6 +113,37 @@ impl Client {
     /// do.
     pub fn lines_due(&self) -> Option<Time> {
         self.painter.lines_due()
+    }
+
+    /// Whether the next paint may bring lines to the terminal's history. They are pushed out of a window of the size that is
+    /// known: ask for it first.
+    pub fn pushes_lines(&self) -> bool {
+        self.lines_behind() > 0
+    }
+
+    /// The position up to which the session's lines are in the terminal's history.
+    pub fn lines_printed(&self) -> u64 {
+        self.painter.backlog.as_ref().map_or(0, Backlog::printed_to)
+    }
+
+    /// The window got another size while the terminal took the lines from this position on: they may be wrapped elsewhere, or
+    /// are lost. They are brought again, since a line is better there twice than not at all.
+    pub fn print_again(&mut self, position: u64) {
+        if let Some(backlog) = &mut self.painter.backlog {
+            backlog.unprint(position);
+            self.painter.repaint_once();
+        }
+    }
+
+    /// How many lines above the newest screen are not in the terminal's history, also of those that have not arrived.
+    pub(super) fn lines_behind(&self) -> u64 {
+        let backlog = self.painter.backlog.as_ref();
+        self.view().past().zip(backlog).map_or(0, |(past, backlog)| backlog.behind(past.depth()))
+    }
+
+    /// The size of the window, as it was told last.
+    pub fn window_size(&self) -> Size {
+        self.painter.size()
     }
 
     /// The lines that the server told last, by their positions: as many as a history keeps. `None` if it tells none.

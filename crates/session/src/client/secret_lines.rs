@@ -34,7 +34,7 @@ impl Client {
                 }
                 Peer::Rove => {
                     let there =
-                        self.host_version.as_ref().map(|version| format!(" ({version} there)"));
+                        self.server_name.version().map(|version| format!(" ({version} there)"));
                     format!("this host cannot hide typing{}", there.unwrap_or_default())
                 }
             };

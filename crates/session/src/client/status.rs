@@ -19,7 +19,10 @@ impl Client {
             sent: stats.sent,
             received: stats.received,
             waiting: endpoint.local().octets_held(),
-            guesses: (self.predictor.right(), self.predictor.resets()),
+            behind: self.lines_behind(),
+            guesses: (self.predictor.right(), self.predictor.counted_resets()),
+            versions: self.server_name.versions(),
+            escape: self.bar.escape(),
         }
     }
 

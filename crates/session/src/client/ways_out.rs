@@ -14,7 +14,7 @@ impl Client {
         if self.can_detach() {
             self.leave(now, Cause::Detached);
         } else if self.peer == Peer::Rove {
-            let text = "The server there cannot keep a session without its client.";
+            let text = self.server_name.cannot("keep a session without its client");
             self.bar.say(text, Lifetime::Until(now + WARNING_STAYS));
         } else {
             self.send(now, &[escape, b'd']);
