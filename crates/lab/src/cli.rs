@@ -80,6 +80,10 @@ enum Verb {
     Privacy(RealFlags),
     /// Real programs: Ctrl-C against a flood over a slow link
     Interrupt(RealFlags),
+    /// Real programs: sessions that outlive their clients
+    Attach(RealFlags),
+    /// Real programs: a session over ssh where UDP is dropped
+    Ways(RealFlags),
     /// Real programs: files over long, fat, lossy pipes, and what that does to others
     Bulk(real::bulk::BulkFlags),
     /// Real programs: memory and processor time of client and server in use
@@ -228,6 +232,8 @@ pub fn main() -> ExitCode {
         Verb::Keystroke(flags) => real(&flags, real::keystroke::run),
         Verb::Privacy(flags) => real(&flags, real::privacy::run),
         Verb::Interrupt(flags) => real(&flags, real::interrupt::run),
+        Verb::Attach(flags) => real(&flags, real::attach::run),
+        Verb::Ways(flags) => real(&flags, real::ways::run),
         Verb::Bulk(flags) => {
             net::command::be_allowed();
             real::bulk::run(&flags)

@@ -100,9 +100,10 @@ const DOCUMENTS: [&str; 4] =
     ["README.md", "docs/design/screen-model.md", "docs/design/streams.md", "docs/results.md"];
 
 /// The templates of regions, by name.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("readme", include_str!("headlines/readme.md")),
     ("keys", include_str!("headlines/keys.md")),
+    ("sessions", include_str!("headlines/sessions.md")),
     ("screens", include_str!("headlines/screens.md")),
     ("copies", include_str!("headlines/copies.md")),
     ("streams", include_str!("headlines/streams.md")),

@@ -155,6 +155,15 @@ impl Net {
         }
     }
 
+    /// Whether datagrams to and from ports of servers pass from now on; at the near end they are dropped.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no nft(8).
+    pub fn let_udp(&self, passes: bool) -> io::Result<()> {
+        let rules = format!("flush ruleset\n{}", if passes { "" } else { DROP_UDP });
+        self.within(End::Near, move || fed("nft", "nftables", &["-f", "-"], &rules))
+    }
+
     /// Gives the near end another address, and takes the old one away.
     fn roam(&self) -> io::Result<()> {
         let (old, new) = {
@@ -294,12 +303,13 @@ fn network(end: End) -> io::Result<(Arc<OwnedFd>, OwnedFd)> {
 
 /// Runs lines of ip(8) in the calling thread's network.
 fn ip(lines: &str) -> io::Result<()> {
-    let mut command = limited("ip", IP_SECONDS_MAX);
-    command
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+    fed("ip", "iproute2", &["-batch", "-"], lines)
+}
+
+/// Runs a program of a Debian package that reads these lines, in the calling thread's network.
+fn fed(program: &str, package: &str, words: &[&str], lines: &str) -> io::Result<()> {
+    let mut command = limited(program, TOOL_SECONDS_MAX);
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     // One that ends before it has read them says why below.
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(lines.as_bytes()));
@@ -308,10 +318,10 @@ fn ip(lines: &str) -> io::Result<()> {
     match output.status.code() {
         Some(0) => written,
         Some(127) => {
-            let what = format!("ip (Debian package iproute2): {said}");
+            let what = format!("{program} (Debian package {package}): {said}");
             Err(io::Error::new(io::ErrorKind::NotFound, what))
         }
-        _ => Err(io::Error::other(format!("ip: {}: {said}", output.status))),
+        _ => Err(io::Error::other(format!("{program}: {}: {said}", output.status))),
     }
 }
 
@@ -324,7 +334,13 @@ fn in_thread<T: Send + 'static>(
 
 /// Packets that wait in a device until they are read: as many as may come while its thread is not run.
 const QUEUE_PACKETS: u32 = 10_000;
-/// How long ip(8) may take: it only asks the kernel.
-const IP_SECONDS_MAX: u32 = 20;
+/// How long ip(8) or nft(8) may take: they only ask the kernel.
+const TOOL_SECONDS_MAX: u32 = 20;
+/// Rules of nft(8) that drop what goes to or comes from the ports of mosh's and rove's servers.
+const DROP_UDP: &str = "table inet rove {
+    chain out { type filter hook output priority 0; udp dport 60001-60999 drop; udp sport 60001-60999 drop; }
+    chain in { type filter hook input priority 0; udp sport 60001-60999 drop; udp dport 60001-60999 drop; }
+}
+";
 /// Addresses of the near end: as many as its network holds.
 const ROAMS_MAX: u8 = 250;

@@ -13,6 +13,12 @@ pub(crate) fn pids() -> io::Result<Vec<u32>> {
     Ok(entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
+/// The name of a process; empty if it is gone.
+pub(crate) fn name(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim().to_owned()
+}
+
 /// The first word behind a key, in a file that has a key on each line.
 pub(crate) fn field(file: impl AsRef<Path>, key: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;

@@ -2,6 +2,7 @@
 //! with a quick and a full setting; docs/lab.md says what each measures.
 
 pub(crate) mod age;
+pub(crate) mod attach;
 pub(crate) mod bulk;
 pub(crate) mod claims;
 pub(crate) mod contender;
@@ -21,6 +22,7 @@ pub(crate) mod roaming;
 pub(crate) mod sessions;
 pub(crate) mod stage;
 pub(crate) mod typing;
+pub(crate) mod ways;
 
 use std::io;
 use std::path::PathBuf;

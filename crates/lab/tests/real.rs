@@ -248,6 +248,38 @@ fn rove_outlives_its_address() {
     }
 }
 
+/// A session whose datagrams are dropped starts, echoes and is interrupted over ssh, and one that loses them goes on.
+#[test]
+fn rove_goes_on_over_ssh() {
+    if !(has_networks("rove_goes_on_over_ssh") && has_ssh("rove_goes_on_over_ssh")) {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let output = run(&["ways", "--quick"], scratch.path());
+    let Some(rows) = rows(scratch.path(), "ways-quick", &output) else { return };
+    // One of UDP that is lost, two of keys, and one of each of the others.
+    assert_eq!(rows.len(), 6, "{rows:?}");
+    for row in table(scratch.path(), "ways-quick", 1) {
+        assert_eq!(row.last().unwrap(), 0, "all were seen: {row:?}");
+    }
+}
+
+/// A session whose client was killed is attached to, two clients share one, and sessions are listed.
+#[test]
+fn sessions_outlive_their_clients() {
+    let test = "sessions_outlive_their_clients";
+    if !(has_networks(test) && has_ssh(test)) {
+        return;
+    }
+    let scratch = Scratch::new().unwrap();
+    let output = run(&["attach", "--quick"], scratch.path());
+    let Some(rows) = rows(scratch.path(), "attach-quick", &output) else { return };
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    for row in table(scratch.path(), "attach-quick", 1) {
+        assert_eq!(row.last().unwrap(), 0, "all were seen: {row:?}");
+    }
+}
+
 /// The film shows what each client painted, and its count ends at all keys.
 #[test]
 fn a_film_is_shot() {

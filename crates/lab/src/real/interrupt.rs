@@ -57,41 +57,7 @@ impl Experiment for Interrupt {
 
     fn measure(&self, case: &Over<Bottleneck>, seed: u64) -> io::Result<OverLink<Answers>> {
         let Over { path, contender } = case;
-        // The outer shell gets the signal too, and must outlive it.
-        let script = "trap : INT; echo ready$; n=0; while :; do read line; n=$((n+1)); \
-                      sh -c \"trap 'echo; echo caught-$n; exit' INT; yes flood-of-output\"; done";
-        let up = Profile::delay(Duration::from_millis(50));
-        let bits = u64::from(path.kbit) * 1_000;
-        let down = up.clone().rate(bits, (bits / 4) as usize);
-        let setup = Setup::script(contender, script, Scenario::steady(up, down, seed));
-        let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
-        stage.begin();
-        let clock = stage.net.clock();
-        let mut answers = Answers { ms: Vec::new(), unseen: 0 };
-        for number in 1..=self.rounds {
-            stage.client.send("\r");
-            stage.client.wait_for("the flood", LIMIT, |client| client.shows("flood-of-output"))?;
-            stage.rest(FLOOD)?;
-            let began = clock.now();
-            stage.client.send("\x03");
-            let answer = format!("caught-{number}");
-            let answered = stage.client.wait_for("the answer", LIMIT, |client| {
-                client.shows(&answer) || client.has_ended()
-            });
-            match answered {
-                Ok(()) if stage.client.has_ended() => {
-                    return Err(stage.client.missed("the client ended", LIMIT).into());
-                }
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => answers.unseen += 1,
-                Err(error) => return Err(error),
-            }
-            answers.ms.push(clock.now().since(began).as_secs_f64() * 1e3);
-            if answers.unseen > 0 {
-                break;
-            }
-        }
-        Ok(OverLink { found: answers, late: stage.net.late() })
+        answers(floods(contender, path.kbit, seed), self.rounds)
     }
 
     fn report(&self, results: &[Measured<Over<Bottleneck>, Answers>]) -> Body {
@@ -123,10 +89,54 @@ impl fmt::Display for Bottleneck {
     }
 }
 
+/// A session whose program floods after Enter and answers Ctrl-C, over a way down of this rate with a queue of two
+/// seconds.
+pub(super) fn floods(contender: &Contender, kbit: u32, seed: u64) -> Setup<'_> {
+    // The outer shell gets the signal too, and must outlive it.
+    let script = "trap : INT; echo ready$; n=0; while :; do read line; n=$((n+1)); \
+                  sh -c \"trap 'echo; echo caught-$n; exit' INT; yes flood-of-output\"; done";
+    let up = Profile::delay(Duration::from_millis(50));
+    let bits = u64::from(kbit) * 1_000;
+    let down = up.clone().rate(bits, (bits / 4) as usize);
+    Setup::script(contender, script, Scenario::steady(up, down, seed))
+}
+
+/// Starts such a session and ends a flood so many times.
+pub(super) fn answers(setup: Setup<'_>, rounds: u32) -> io::Result<OverLink<Answers>> {
+    let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
+    stage.begin();
+    let clock = stage.net.clock();
+    let mut answers = Answers { ms: Vec::new(), unseen: 0 };
+    for number in 1..=rounds {
+        stage.client.send("\r");
+        stage.client.wait_for("the flood", LIMIT, |client| client.shows("flood-of-output"))?;
+        stage.rest(FLOOD)?;
+        let began = clock.now();
+        stage.client.send("\x03");
+        let answer = format!("caught-{number}");
+        let answered = stage
+            .client
+            .wait_for("the answer", LIMIT, |client| client.shows(&answer) || client.has_ended());
+        match answered {
+            Ok(()) if stage.client.has_ended() => {
+                return Err(stage.client.missed("the client ended", LIMIT).into());
+            }
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => answers.unseen += 1,
+            Err(error) => return Err(error),
+        }
+        answers.ms.push(clock.now().since(began).as_secs_f64() * 1e3);
+        if answers.unseen > 0 {
+            break;
+        }
+    }
+    Ok(OverLink { found: answers, late: stage.net.late() })
+}
+
 /// How long the answers to Ctrl-C took, and how many did not come.
-struct Answers {
-    ms: Vec<f64>,
-    unseen: usize,
+pub(super) struct Answers {
+    pub(super) ms: Vec<f64>,
+    pub(super) unseen: usize,
 }
 
 const FLOOD: Duration = Duration::from_secs(3);

@@ -26,6 +26,8 @@ use crate::sys::open_pty;
 pub(crate) struct Stage {
     /// The client, on its terminal. Ends before all that it needs.
     pub client: Program,
+    /// How long it took from the client's start until its program wrote its first word.
+    pub took: Duration,
     /// The path.
     pub net: Net,
     /// Where the client is.
@@ -54,6 +56,8 @@ pub(crate) struct Setup<'a> {
     pub path: Scenario,
     /// Where packets that pass the near end are written, if anywhere.
     pub tape: Option<PathBuf>,
+    /// Whether datagrams of servers are dropped from the start ([`Net::let_udp`]).
+    pub drops_udp: bool,
 }
 
 impl<'a> Setup<'a> {
@@ -70,14 +74,32 @@ impl<'a> Setup<'a> {
         let lab = std::env::current_exe()?;
         let remote = vec![lab.into(), "act".into(), cast.into()];
         let sshd = contender.sshd();
-        Ok(Setup { contender, echo: Echo::Never, remote, size, sshd, path, tape: None })
+        Ok(Setup {
+            contender,
+            echo: Echo::Never,
+            remote,
+            size,
+            sshd,
+            path,
+            tape: None,
+            drops_udp: false,
+        })
     }
 
     /// A session without predictions whose program is a script for sh.
     pub(crate) fn script(contender: &'a Contender, script: &str, path: Scenario) -> Setup<'a> {
         let remote = vec!["sh".into(), "-c".into(), script.into()];
         let (size, sshd) = (Size::DEFAULT, contender.sshd());
-        Setup { contender, echo: Echo::Never, remote, size, sshd, path, tape: None }
+        Setup {
+            contender,
+            echo: Echo::Never,
+            remote,
+            size,
+            sshd,
+            path,
+            tape: None,
+            drops_udp: false,
+        }
     }
 }
 
@@ -91,6 +113,9 @@ impl Stage {
     pub(crate) fn start(setup: Setup<'_>, scratch: Scratch, ready: &str) -> io::Result<Stage> {
         let tape = setup.tape.as_deref();
         let prepared = Prepared::new(setup.path, setup.sshd.as_ref(), tape, scratch)?;
+        if setup.drops_udp {
+            prepared.net.let_udp(false)?;
+        }
         let (ssh, config) = (ssh_to(&prepared.net)?, prepared.scratch.join("ssh_config"));
         let command = setup.contender.client(setup.echo, &ssh, &config, &setup.remote)?;
         prepared.start(End::Near, command, setup.size, ready)
@@ -153,7 +178,7 @@ impl Stage {
         let network = if self.at == End::Far { End::Far } else { end };
         let mut pids = self.networks.processes(network)?;
         pids.retain(|pid| {
-            let name = name(*pid);
+            let name = proc::name(*pid);
             name != LAB
                 && PROGRAMS.iter().any(|program| name.starts_with(program))
                 && (self.at == End::Near || self.is_of_client(*pid) == (end == End::Near))
@@ -169,18 +194,12 @@ impl Stage {
                 return true;
             }
             match parent(pid) {
-                Some(parent) if name(pid) != LAB => pid = parent,
+                Some(parent) if proc::name(pid) != LAB => pid = parent,
                 _ => return false,
             }
         }
         false
     }
-}
-
-/// The name of a process; `None` if it is gone.
-fn name(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim().to_owned()
 }
 
 fn parent(pid: u32) -> Option<u32> {
@@ -239,9 +258,12 @@ impl Prepared {
     fn start(self, at: End, mut command: Command, size: Size, ready: &str) -> io::Result<Stage> {
         let Prepared { net, sshd, networks, path, scratch } = self;
         surround(&mut command, &scratch)?;
+        let clock = Clock::start();
         let client = start_client(&net, at, &command, size)?;
-        let mut stage = Stage { client, net, at, sshd, networks, path, scratch };
+        let took = Duration::ZERO;
+        let mut stage = Stage { client, took, net, at, sshd, networks, path, scratch };
         stage.client.wait_for("the session", START_MAX, |client| client.shows(ready))?;
+        stage.took = clock.elapsed();
         Ok(stage)
     }
 }

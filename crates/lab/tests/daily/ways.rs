@@ -75,15 +75,7 @@ impl Scene {
 
     /// Whether datagrams to and from servers pass from now on.
     pub fn let_udp(&self, passes: bool) -> Outcome {
-        let rules = match passes {
-            true => "flush ruleset".to_owned(),
-            false => "flush ruleset; table inet rove { chain out { type filter hook output \
-                priority 0; udp dport 60001-60999 drop; udp sport 60001-60999 drop; }; }"
-                .to_owned(),
-        };
-        let mut nft = bounded("nft");
-        nft.arg(rules);
-        self.run(&mut nft)
+        self.net.let_udp(passes).map_err(words)
     }
 
     /// Runs a program in the network.
