@@ -2,8 +2,6 @@
 
 pub(crate) mod clock;
 pub(crate) mod files;
-#[cfg(any(target_env = "musl", test))]
-mod kept;
 pub(crate) mod logins;
 pub(crate) mod memory;
 pub(crate) mod netlink;

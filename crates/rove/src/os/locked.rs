@@ -4,7 +4,7 @@
 //! neither lock their keys nor wipe all of them. A block that begins in the area stays there when it grows.
 #![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rove_streams::SecretMemory;
 
-use crate::os::system::memory::{self, Malloc};
+use crate::os::system::memory;
 
 /// Octets of the area. A server with streams has used 28 KiB after two connections; of the 64 KiB that
 /// every Linux lets a user lock, handlers of signals have 32 KiB at most, and the first of the area the rest. Unused pages cost nothing.
@@ -182,7 +182,7 @@ unsafe impl GlobalAlloc for Allocator {
             return block;
         }
         // SAFETY: the caller's promise is passed on.
-        unsafe { Malloc.alloc(layout) }
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -192,13 +192,13 @@ unsafe impl GlobalAlloc for Allocator {
             return block;
         }
         // SAFETY: the caller's promise is passed on.
-        unsafe { Malloc.alloc_zeroed(layout) }
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if !is_inside(block) {
             // SAFETY: the caller's promise is passed on.
-            return unsafe { Malloc.dealloc(block, layout) };
+            return unsafe { System.dealloc(block, layout) };
         }
         // SAFETY: the block is the caller's, who does not use it again.
         unsafe { block.write_bytes(0, layout.size()) };
@@ -209,13 +209,13 @@ unsafe impl GlobalAlloc for Allocator {
         let was_inside = is_inside(block);
         if !was_inside && !IS_WITHIN.get() {
             // SAFETY: the caller's promise is passed on.
-            return unsafe { Malloc.realloc(block, layout, size) };
+            return unsafe { System.realloc(block, layout, size) };
         }
         // SAFETY: the caller promises a size that makes a layout.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         let inside = area().take(wanted);
         // SAFETY: the size is not 0, by the caller's promise.
-        let moved = inside.unwrap_or_else(|| unsafe { Malloc.alloc(wanted) });
+        let moved = inside.unwrap_or_else(|| unsafe { System.alloc(wanted) });
         if !moved.is_null() {
             // SAFETY: both blocks have these octets, and are not the same.
             unsafe { moved.copy_from_nonoverlapping(block, size.min(layout.size())) };

@@ -1,8 +1,6 @@
 //! Pages that stay in memory.
 #![allow(unsafe_code)]
 
-pub(crate) use std::alloc::System as Malloc;
-
 use libc::c_void;
 
 pub(crate) use crate::os::unix::memory::map;

@@ -1,13 +1,8 @@
 //! What malloc keeps, and pages that stay in memory.
 #![allow(unsafe_code)]
 
-#[cfg(not(target_env = "musl"))]
-pub(crate) use std::alloc::System as Malloc;
-
 use libc::c_void;
 
-#[cfg(target_env = "musl")]
-pub(crate) use crate::os::linux::kept::Kept as Malloc;
 pub(crate) use crate::os::unix::memory::map;
 
 /// Octets that the kernel needs to interrupt a thread: all of its registers, which are as many as the processor has.
@@ -19,8 +14,7 @@ pub(crate) fn signal_frame_bytes() -> usize {
 
 /// Makes malloc keep up to 64 MiB of freed memory in each of its arenas (mallopt(3)), for a short-lived
 /// process; a copy of 1 GB takes 5 MB more. Bulk frees blocks all the time, and getting each from the system
-/// again, zeroed, takes an eighth of a copy's time. With musl, which has no such setting, our own allocator keeps as much.
-/// Other C libraries decide for themselves.
+/// again, zeroed, takes an eighth of a copy's time. C libraries other than glibc decide for themselves.
 pub(crate) fn keep_freed_memory() {
     // SAFETY: both numbers are settings of malloc, which it may be given at any time.
     #[cfg(target_env = "gnu")]
@@ -28,8 +22,6 @@ pub(crate) fn keep_freed_memory() {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
     }
-    #[cfg(target_env = "musl")]
-    crate::os::linux::kept::keep();
 }
 
 /// Makes malloc give the pages of freed memory back to the system (malloc_trim(3)), in the middle of its heap too.
@@ -40,8 +32,6 @@ pub(crate) fn give_back_freed_memory() {
     unsafe {
         libc::malloc_trim(0);
     }
-    #[cfg(target_env = "musl")]
-    crate::os::linux::kept::give_back();
 }
 
 /// Keeps pages, which are the caller's, out of core files.

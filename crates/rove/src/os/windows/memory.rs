@@ -1,7 +1,6 @@
 //! Memory that stays out of the page file.
 #![allow(unsafe_code)]
 
-pub(crate) use std::alloc::System as Malloc;
 use std::ffi::c_void;
 use std::ptr;
 
