@@ -10,7 +10,7 @@ fn the_recorded_result_is_made_again() {
     let traces = casts_in(Path::new(&directory)).unwrap();
     let traces: Vec<Trace> = traces.iter().map(|path| Trace::load(path).unwrap()).collect();
     let paper = Paper {
-        span: Duration::from_secs(180),
+        span: Duration::from_secs(30),
         tail: TAIL,
         congestion: "cubic",
         accesses: Vec::new(),
