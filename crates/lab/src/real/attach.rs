@@ -25,7 +25,7 @@ use crate::run::Program;
 use crate::scratch::Scratch;
 use crate::stats::Summary;
 
-/// What is measured.
+/// A quantity that is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Part {
     /// A client is killed: from the start of another until the screen is there.
@@ -247,7 +247,7 @@ fn list(count: u32, path: Scenario) -> io::Result<OverLink<Times>> {
     Ok(OverLink { found: Times { ms, unseen: 0, server_kib: None }, late: stage.net.late() })
 }
 
-/// What is asked of sessions, and whether it holds.
+/// The bars of sessions, and whether each holds.
 fn bars(all: &[Samples], viewer_kib: Option<f64>) -> Table {
     let mut table = Table::new("bars", 1, "bar | measured | at most | n | verdict");
     let of = |part: Part| all.iter().find(|samples| samples.path == part.to_string());

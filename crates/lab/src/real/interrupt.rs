@@ -101,7 +101,7 @@ pub(super) fn floods(contender: &Contender, kbit: u32, seed: u64) -> Setup<'_> {
     Setup::script(contender, script, Scenario::steady(up, down, seed))
 }
 
-/// Starts such a session and ends a flood so many times.
+/// Starts such a session, and stops this many floods.
 pub(super) fn answers(setup: Setup<'_>, rounds: u32) -> io::Result<OverLink<Answers>> {
     let mut stage = Stage::start(setup, Scratch::new()?, "ready$")?;
     stage.begin();

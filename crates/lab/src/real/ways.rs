@@ -29,7 +29,7 @@ use crate::run::Stranger;
 use crate::scratch::Scratch;
 use crate::stats::Summary;
 
-/// What is measured of a session.
+/// A quantity that is measured in a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Part {
     /// UDP is dropped from the start: until the program's first word is seen.
@@ -292,7 +292,7 @@ fn gone(contender: &Contender, path: Scenario) -> io::Result<OverLink<Times>> {
     Ok(OverLink { found: Times::one(clock.now().since(began)), late: stage.net.late() })
 }
 
-/// What is asked of a session over ssh, and whether it holds.
+/// The bars of a session over ssh, and whether each holds.
 fn bars(all: &[Samples]) -> Table {
     let mut table = Table::new("bars", 1, "bar | measured, ms | at most, ms | n | verdict");
     let of = |part: Part, is_rove: bool| {
