@@ -175,7 +175,7 @@ fn settings_of_the_users_file() {
         (file, &[&ssh, "h"], ("A", "a"), &["printed: -p 1,"]),
         (file, &["exec", &ssh, "h"], ("A", "a"), &["printed: -p 1,"]),
         (file, &["cp", "-S", &ssh[6..], "/etc/passwd", "h:"], ("A", "a"), &["printed: -p 1,"]),
-        ("\nHistory 1", &["h"], ("A", "a"), &["config line 2: no setting is called history"]),
+        ("\nHistories 1", &["h"], ("A", "a"), &["config line 2: no setting is called histories"]),
         ("Host x\nUdpPort 5:1", &["h"], ("A", "a"), &["line 2: UdpPort 5:1", "rove help config"]),
     ] {
         std::fs::write(&config, text).unwrap();
