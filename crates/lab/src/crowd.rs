@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rove::testing::net::AddressChoice;
 use rove::testing::ssh::Candidates;
-use rove_session::server::{Full, Joining, Others, Rights};
+use rove_session::LetGo;
+use rove_session::server::{Full, Joining, Others, PRESENT_FOR, Rights, VIEWERS_MAX};
 use rove_ssp::{ConnId, NativeWire, Role, Session as _, SessionSecrets, Time};
 use rove_term::{Size, project};
 
@@ -33,6 +34,10 @@ pub struct Outcome {
     pub detached: u64,
     /// Clients that were killed.
     pub killed: u64,
+    /// Clients that slept while others took their places, and heard of it.
+    pub replaced: u64,
+    /// Clients whose session was taken over, and that heard of it.
+    pub taken_over: u64,
     /// Clients that slept when the program ended.
     pub slept: u64,
     /// Directions of links on which datagrams leave in bursts.
@@ -57,6 +62,8 @@ enum Fate {
     There,
     Detached,
     Killed,
+    /// The session has ended for it alone.
+    LetGo,
 }
 
 /// One client of the crowd.
@@ -66,7 +73,7 @@ struct Member {
     fate: Fate,
 }
 
-/// Letters by which a user is known.
+/// Letters by which a user who types is known.
 const LETTERS: usize = 7;
 
 /// Users in one run: each has letters of its own, of those that are no command.
@@ -86,7 +93,7 @@ const CONVERGE: Duration = Duration::from_secs(40);
 const DROWSY: Duration = Duration::from_secs(9);
 const ASLEEP: Duration = Duration::from_secs(200);
 
-/// How long a client that wakes may take to hear that the program has ended.
+/// How long a client that wakes may take to hear that its session has ended.
 const AWAKE: Duration = Duration::from_secs(30);
 
 /// How long a client that comes has until datagrams wait for bursts.
@@ -109,6 +116,10 @@ pub fn run(seed: u64) -> Result<Outcome, Fault> {
         crowd.session.world.run_until(next)?;
     }
     crowd.converge(&mut rng)?;
+    crowd.replace(&mut rng)?;
+    if rng.below(2) == 0 {
+        crowd.take_over(&mut rng)?;
+    }
     crowd.end(&mut rng)?;
     crowd.count_streams();
     crowd.outcome.hash = crowd.session.world.trace_hash();
@@ -151,11 +162,15 @@ impl Crowd {
         self.outcome.most = self.outcome.most.max(there.len() as u64);
         if there.is_empty() {
             self.outcome.alone += 1;
-            return if self.members.len() < COMERS_MAX { self.join(rng) } else { Ok(()) };
+            return if self.members.len() < COMERS_MAX {
+                self.join(Others::Stay, rng)
+            } else {
+                Ok(())
+            };
         }
         let member = rng.pick(&there);
         match rng.below(60) {
-            0 if self.members.len() < COMERS_MAX => self.join(rng),
+            0 if self.members.len() < COMERS_MAX => self.join(Others::Stay, rng),
             1 => self.detach(member),
             2 => self.kill(member),
             3..6 => self.resize(member, window(rng)),
@@ -163,7 +178,8 @@ impl Crowd {
         }
     }
 
-    fn join(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+    /// Another client comes, if there is room for it.
+    fn join(&mut self, others: Others, rng: &mut Rng) -> Result<(), Fault> {
         let number = self.members.len();
         let secrets = SessionSecrets::from_bytes(
             [number as u8; 32],
@@ -172,19 +188,19 @@ impl Crowd {
         );
         let wire = |role| Box::new(NativeWire::new(&secrets, ConnId::new(number as u32 + 9), role));
         let world = &mut self.session.world;
-        let now = world.now();
+        let (now, server_now) = (world.now(), world.local_now(self.session.server_id));
         let joining = Joining {
             wire: wire(Role::Server),
             timing: self.sender.server.clone(),
             rights: Rights::Type,
-            others: Others::Stay,
+            others,
             size_policy: None,
             fill: None,
             screen_rate: Some(rove_session::server::SCREEN_RATE),
             seed: rng.next_u64(),
         };
         let server = &mut world.node_mut(self.session.server_id).host_mut().server;
-        if server.join(now, joining) == Err(Full) {
+        if server.join(server_now, joining) == Err(Full) {
             return Ok(());
         }
         let address = world.address(self.session.server_id);
@@ -270,14 +286,14 @@ impl Crowd {
         let node = self.members[member].node;
         self.members[member].fate = Fate::Killed;
         self.outcome.killed += 1;
-        self.session.world.kill_in_turn(node, 0);
-        Ok(())
+        self.session.world.kill_next(node);
+        self.session.world.poke(node)
     }
 
     /// Heals all links, and waits until all who are there see the same. One more client comes: it does, too.
     fn converge(&mut self, rng: &mut Rng) -> Result<(), Fault> {
         if self.members.len() < COMERS_MAX {
-            self.join(rng)?;
+            self.join(Others::Stay, rng)?;
         }
         let server_id = self.session.server_id;
         for member in 0..self.members.len() {
@@ -298,16 +314,81 @@ impl Crowd {
         }
     }
 
-    /// The program ends while nothing comes through to some of those who are there. All hear how it has ended, these once
-    /// they are reached again.
-    fn end(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+    /// Clients fall asleep, and others come until all places are taken. Those that have lost theirs hear of it once they are
+    /// reached again.
+    fn replace(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+        let (sleeping, awake) = self.fall_asleep(rng);
+        self.wait(PRESENT_FOR)?;
+        let count = self.members.len() + VIEWERS_MAX - awake.len();
+        for _ in self.members.len()..count {
+            self.join(Others::Stay, rng)?;
+            self.set_loss(self.members.len() - 1, 0);
+            self.wait(MEET)?;
+        }
+        self.join(Others::Stay, rng)?;
+        let viewers = self.session.server().server.viewers().count();
+        if (viewers, self.members.len()) != (VIEWERS_MAX, count) {
+            return Err(self.fault(format!("{viewers} clients are in a session that is full")));
+        }
+        self.outcome.replaced += sleeping.len() as u64;
+        self.wake(&sleeping)?;
+        self.check_let_go(&sleeping, LetGo::Replaced)
+    }
+
+    /// One more takes the session over from clients of which some sleep.
+    fn take_over(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+        let all = self.there();
+        let (sleeping, _) = self.fall_asleep(rng);
+        self.wait(rng.span_below(ASLEEP))?;
+        self.join(Others::Leave, rng)?;
+        self.set_loss(self.members.len() - 1, 0);
+        self.wait(AWAKE)?;
+        self.outcome.taken_over += all.len() as u64;
+        self.wake(&sleeping)?;
+        self.check_let_go(&all, LetGo::TakenOver)
+    }
+
+    /// Nothing comes through any more to some of those who are there. Returns these, and the others.
+    fn fall_asleep(&mut self, rng: &mut Rng) -> (Vec<usize>, Vec<usize>) {
         self.session.world.close_streams_at(self.session.world.now());
         let (sleeping, awake): (Vec<usize>, Vec<usize>) =
             self.there().into_iter().partition(|_| rng.below(2) == 0);
-        self.outcome.slept = sleeping.len() as u64;
         for member in &sleeping {
             self.set_loss(*member, 100);
         }
+        (sleeping, awake)
+    }
+
+    fn wake(&mut self, sleeping: &[usize]) -> Result<(), Fault> {
+        for member in sleeping {
+            self.set_loss(*member, 0);
+        }
+        self.wait(AWAKE)
+    }
+
+    /// The session has ended for these alone, for this reason.
+    fn check_let_go(&mut self, members: &[usize], why: LetGo) -> Result<(), Fault> {
+        for number in members {
+            let end = self.session.world.node(self.members[*number].node).person();
+            let told = end.client.view().session().and_then(|session| session.ended);
+            if end.exit.is_none() || told != Some(why) {
+                let what = format!("client {number} is told {told:?}: {:?}", end.exit);
+                return Err(self.fault(what));
+            }
+            self.members[*number].fate = Fate::LetGo;
+        }
+        Ok(())
+    }
+
+    fn fault(&self, what: String) -> Fault {
+        Fault::new(self.session.world.now(), what)
+    }
+
+    /// The program ends while nothing comes through to some of those who are there. All hear how it has ended, these once
+    /// they are reached again.
+    fn end(&mut self, rng: &mut Rng) -> Result<(), Fault> {
+        let (sleeping, awake) = self.fall_asleep(rng);
+        self.outcome.slept = sleeping.len() as u64;
         self.wait(rng.span_below(DROWSY))?;
         let server_id = self.session.server_id;
         let now = self.session.world.local_now(server_id);
@@ -315,10 +396,7 @@ impl Crowd {
         self.session.world.poke(server_id)?;
         self.wait(ASLEEP)?;
         self.check_told(&awake)?;
-        for member in &sleeping {
-            self.set_loss(*member, 0);
-        }
-        self.wait(AWAKE)?;
+        self.wake(&sleeping)?;
         self.check_told(&sleeping)
     }
 
@@ -333,14 +411,14 @@ impl Crowd {
             let status = end.exit.as_ref().and_then(|exit| exit.status);
             if status != Some(EXIT_STATUS) {
                 let what = format!("client {number} is not told of the end: {:?}", end.exit);
-                return Err(Fault::new(self.session.world.now(), what));
+                return Err(self.fault(what));
             }
         }
         Ok(())
     }
 
     fn check(&mut self) -> Result<(), Fault> {
-        let fault = |what| Err(Fault::new(self.session.world.now(), what));
+        let fault = |what| Err(self.fault(what));
         let (read, wanted) = (self.session.server().host.typed(), self.session.server());
         for (number, member) in self.members.iter().enumerate() {
             let own: Vec<u8> =
@@ -350,7 +428,7 @@ impl Crowd {
             let has_ended = end.exit.is_some();
             // On a bad link the goodbye may stay unanswered, and nobody knows what else did not arrive.
             let all_arrived = match member.fate {
-                Fate::Killed => false,
+                Fate::Killed | Fate::LetGo => false,
                 Fate::There => true,
                 Fate::Detached => end.exit.as_ref().is_some_and(|exit| exit.clean),
             };

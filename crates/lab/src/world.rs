@@ -190,6 +190,12 @@ impl<N: Node> World<N> {
         self.hosts[node.0].life = Life::DiesIn(turn);
     }
 
+    /// Kills the node's process in its next turn.
+    pub fn kill_next(&mut self, node: NodeId) {
+        let next = self.hosts[node.0].turns + 1;
+        self.kill_in_turn(node, next);
+    }
+
     /// The node's process is not to be killed any more.
     pub fn spare(&mut self, node: NodeId) {
         self.hosts[node.0].life = Life::Running;

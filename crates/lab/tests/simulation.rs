@@ -121,6 +121,8 @@ fn clients_come_leave_and_die() {
         all.detached += outcome.detached;
         all.killed += outcome.killed;
         all.alone += outcome.alone;
+        all.replaced += outcome.replaced;
+        all.taken_over += outcome.taken_over;
         all.slept += outcome.slept;
         all.in_bursts += outcome.in_bursts;
         all.to_stream += outcome.to_stream;
@@ -129,13 +131,16 @@ fn clients_come_leave_and_die() {
         all.most = all.most.max(outcome.most);
     }
     say(&format!(
-        "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} slept \
-         at the end, {} links were in bursts, {} times a stream came into use, {} streams ended, {} keys",
+        "simulated: {} crowds: {} came, {} left, {} were killed, {} times nobody was there, {} were \
+         replaced, {} gave way to one that took over, {} slept at the end, {} links were in bursts, {} times a \
+         stream came into use, {} streams ended, {} keys",
         seeds.len(),
         all.joined,
         all.detached,
         all.killed,
         all.alone,
+        all.replaced,
+        all.taken_over,
         all.slept,
         all.in_bursts,
         all.to_stream,
@@ -144,9 +149,10 @@ fn clients_come_leave_and_die() {
     ));
     if seeds.len() > 1 {
         let people = [all.joined, all.detached, all.killed, all.alone, all.slept];
+        let let_go = [all.replaced, all.taken_over];
         let ways = [all.in_bursts, all.to_stream, all.streams_cut];
         assert!(
-            people.iter().chain(&ways).all(|count| *count >= CROWDS / 4),
+            people.iter().chain(&let_go).chain(&ways).all(|count| *count >= CROWDS / 4),
             "too little: {all:?}"
         );
         assert!(all.most >= 4 && all.keys >= CROWDS * 50, "{all:?}");

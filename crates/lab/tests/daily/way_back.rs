@@ -12,9 +12,10 @@ use rove_lab::testing::run::{Program, Stranger};
 use crate::host::{Case, LIMIT, Outcome, bounded, clean, run_cases, until, words};
 use crate::ways::{PROMPT, Scene, leave, none_is_left, see};
 
-const CASES: [Case<Scene>; 7] = [
+const CASES: [Case<Scene>; 8] = [
     ("row-17-later", udp_stops_when_ssh_was_let_go),
     ("row-19", a_killed_server_is_told_from_a_silent_network),
+    ("row-19-joined", a_client_that_joined_is_told_as_the_first_is),
     ("row-19-forged", refusals_end_no_session),
     ("row-17-asks", an_ssh_that_would_ask_is_left_to_the_user),
     ("row-17-jump", a_jump_host_that_would_ask_is_left_to_the_user),
@@ -164,6 +165,24 @@ fn a_killed_server_is_told_from_a_silent_network(scene: &Scene) -> Outcome {
         Some(255) if took <= GONE + BUSY => Ok(()),
         other => Err(format!("ended with {other:?} after {took:?}")),
     }
+}
+
+fn a_client_that_joined_is_told_as_the_first_is(scene: &Scene) -> Outcome {
+    let mut session = by_udp_alone(scene, &[])?;
+    let server = server_of(&mut session)?;
+    let mut joined = scene.on_terminal("attach", &["here"])?;
+    see(&mut joined, "42-udp")?;
+    see(&mut session, "has attached too")?;
+    Stranger::open(server).and_then(|server| server.kill()).map_err(words)?;
+    for client in [&mut session, &mut joined] {
+        client.send("x");
+        let status = client.wait_exit(LIMIT).map_err(words)?;
+        let is_told = client.shows("rove: the session on here is gone: its program ended");
+        if !is_told || status.code() != Some(255) {
+            return Err(format!("{status}, and the screen says {:?}", client.lines()));
+        }
+    }
+    Ok(())
 }
 
 /// Datagrams are refused in the name of a server that is there: the client asks it, and goes on. The server hears by the

@@ -127,7 +127,7 @@ impl Scene {
     }
 
     /// One of rove's other commands, on a terminal.
-    fn on_terminal(&self, name: &str, words_after: &[&str]) -> Result<Program, String> {
+    pub fn on_terminal(&self, name: &str, words_after: &[&str]) -> Result<Program, String> {
         Program::start(self.command(name, words_after), Size::DEFAULT).map_err(words)
     }
 
