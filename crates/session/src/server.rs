@@ -519,7 +519,7 @@ impl Machine for Server {
 impl Session for Server {
     /// The address of the client that was heard last, or of another if that has left.
     fn peer(&self) -> Option<Remote> {
-        self.heard().or_else(|| self.viewers().next())?.endpoint().peer()
+        self.heard().into_iter().chain(self.viewers()).find_map(|viewer| viewer.endpoint().peer())
     }
 
     fn stream_closed(&mut self, now: Time, stream: StreamId) {

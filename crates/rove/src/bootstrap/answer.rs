@@ -27,9 +27,9 @@ const STRAY_CHARS_MAX: usize = 160;
 const ANNOUNCED_MAX: usize = 8;
 
 /// Lines that say one thing each about the host, before the answer or without one: `ROVE <word> <nonce> <text>`.
-const FACTS: [&str; 19] = [
+const FACTS: [&str; 18] = [
     "FOUND", "BROKEN", "BECAUSE", "HOST", "LINKED", "THERE", "READY", "FAILED", "FIRST", "ITS",
-    "DONE", "AT", "SOCKET", "CLOCK", "MOSH", "SFTP", "LOGIND", "SOCKETS", "LOGOUT",
+    "DONE", "AT", "SOCKET", "CLOCK", "MOSH", "SFTP", "LOGIND", "SOCKETS",
 ];
 
 /// Lines of which there may be several, one for each of the sessions that are there.

@@ -118,7 +118,7 @@ pub(crate) fn ls(words: &[OsString]) -> Result<ExitCode, Failure> {
     }
     let host = &login.host;
     let on = login.on_machine(&reply.facts);
-    if let Some(why) = reply.facts.get("LOGOUT").filter(|_| !found.is_empty()) {
+    if let Some(why) = reply.facts.get("LOGIND").filter(|_| !found.is_empty()) {
         trace.warn(format_args!("{on}: {}", printable(why.as_bytes(), 400)));
     }
     let machine = reply.facts.get("AT").and_then(|at| at.split(' ').next()).unwrap_or(host);

@@ -143,7 +143,8 @@ impl Asking {
         let pids = sessions.iter().map(|session| session.pid).filter(|pid| *pid != 0);
         let account = os::account::account().filter(|_| !sessions.is_empty());
         if let Some(why) = account.and_then(|account| scope::outlook(&account.name, pids)) {
-            self.say("LOGOUT", printable(why.as_bytes(), 400))?;
+            // Clients that know nothing of this know the word from `rove doctor`: any other would be an answer they refuse.
+            self.say("LOGIND", printable(why.as_bytes(), 400))?;
         }
         for session in sessions {
             let line = session.to_string();

@@ -135,9 +135,11 @@ impl Backlog {
         self.printed = end;
     }
 
-    /// Lines from this position on may not be there as they were printed: they are brought again.
+    /// Lines from this position on may not be there as they were printed: they are brought again, but for those that were
+    /// erased meanwhile.
     pub(crate) fn unprint(&mut self, position: u64) {
-        self.printed = self.printed.min(position.max(self.lines.first()));
+        let held = position.max(self.lines.first()).max(self.first);
+        self.printed = self.printed.min(held);
     }
 
     /// Up to where lines are in the terminal's history.

@@ -20,7 +20,12 @@ impl Server {
                 let leaves =
                     |it: &Attached| it.viewer.id() != id && it.viewer.connection().is_open();
                 while let Some(other) = self.viewers.iter().position(leaves) {
-                    self.let_go(now, other, LetGo::TakenOver, &who);
+                    if self.viewers[other].is_announced {
+                        self.let_go(now, other, LetGo::TakenOver, &who);
+                    } else {
+                        // It was never here, and may never come.
+                        self.remove(other);
+                    }
                 }
             }
             Others::Stay => {

@@ -156,6 +156,8 @@ impl Shell {
             .join(now, joining)
             .map_err(|Full| format!("{VIEWERS_MAX} clients are attached"))?;
         self.conns.retain(|(id, _)| self.session.knows(*id));
+        // Those that were expected and never came have keys there.
+        self.besides.keep(|client| self.session.knows(client));
         self.conns.extend(secret.conn().map(|conn| (id, conn)));
         self.besides.add(id, secret.streams());
         let greeting = Greeting::Native { nonce: nonce.clone(), key: *key };
