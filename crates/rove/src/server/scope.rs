@@ -15,6 +15,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Pid, getsid};
+
 use crate::server::helper;
 
 /// Moves this process, and so all it starts later, out of reach of the login's end.
@@ -28,13 +30,17 @@ pub(super) fn settle(user: &OsStr) -> Option<String> {
     Some(decide(lingering(user), || logout(user), move_to_own_scope)?.text(user))
 }
 
-/// Why sessions of this user's may end at a logout, in one line; `pids` are processes of theirs.
+/// Why sessions of this user's may end at a logout, in one line; `pids` are processes in the foreground of theirs.
 pub(super) fn outlook(user: &OsStr, pids: impl IntoIterator<Item = u32>) -> Option<String> {
     if !Path::new("/run/systemd/system").exists() {
         return None;
     }
-    let is_in_login =
-        |pid: u32| cgroup_of(&pid.to_string()).is_some_and(|it| in_login_session(&it));
+    // What runs in the foreground may have a login of its own, as after `su -`. The first program of the terminal has not.
+    let is_in_login = |pid: u32| {
+        let first = Pid::from_raw(pid.cast_signed()).and_then(|pid| getsid(Some(pid)).ok());
+        let first = first.and_then(|first| cgroup_of(&first.to_string()));
+        first.is_some_and(|cgroup| in_login_session(&cgroup))
+    };
     let place = match pids.into_iter().any(is_in_login) {
         true => Cgroup::Login,
         false => Cgroup::OwnScope,
@@ -171,24 +177,26 @@ fn in_login_session(cgroup: &str) -> bool {
 /// How logind treats this user's leftover processes (logind.conf(5)). If it cannot be asked: spares, the
 /// default of most systems.
 fn logout(user: &OsStr) -> Logout {
-    let property = |name| {
-        let output = run(Command::new("busctl").args([
-            "get-property",
-            "org.freedesktop.login1",
-            "/org/freedesktop/login1",
-            "org.freedesktop.login1.Manager",
-            name,
-        ]));
-        output.unwrap_or_default()
-    };
-    let names = |answer: &str| -> Vec<String> {
-        answer.split('"').skip(1).step_by(2).map(String::from).collect()
-    };
-    let only = names(&property("KillOnlyUsers"));
-    let kills = property("KillUserProcesses").trim() == "b true"
-        && (only.is_empty() || only.iter().any(|name| OsStr::new(name) == user))
-        && !names(&property("KillExcludeUsers")).iter().any(|name| OsStr::new(name) == user);
-    if kills { Logout::Kills } else { Logout::Spares }
+    let asked = run(Command::new("busctl").args([
+        "get-property",
+        "org.freedesktop.login1",
+        "/org/freedesktop/login1",
+        "org.freedesktop.login1.Manager",
+        "KillUserProcesses",
+        "KillOnlyUsers",
+        "KillExcludeUsers",
+    ]));
+    if kills(&asked.unwrap_or_default(), user) { Logout::Kills } else { Logout::Spares }
+}
+
+/// Whether logind ends this user's leftover processes: its three properties, each in a line of busctl's.
+fn kills(answer: &str, user: &OsStr) -> bool {
+    let mut lines = answer.lines();
+    let does = lines.next().is_some_and(|line| line.trim() == "b true");
+    let mut named = || lines.next().unwrap_or_default().split('"').skip(1).step_by(2);
+    let (mut only, mut never) = (named().peekable(), named());
+    let is_meant = only.peek().is_none() || only.any(|name| OsStr::new(name) == user);
+    does && is_meant && !never.any(|name| OsStr::new(name) == user)
 }
 
 /// Asks the user's manager for a scope around this process, and waits until it is in there: a process forked
@@ -246,6 +254,22 @@ const HELPER_TIME_MAX: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logind_says_whom_it_spares() {
+        let user = OsStr::new("ann");
+        for (answer, expected) in [
+            ("", false),
+            ("b false\nas 0\nas 1 \"root\"\n", false),
+            ("b true\nas 0\nas 1 \"root\"\n", true),
+            ("b true\nas 2 \"bob\" \"ann\"\nas 0\n", true),
+            ("b true\nas 1 \"bob\"\nas 0\n", false),
+            ("b true\nas 0\nas 2 \"root\" \"ann\"\n", false),
+            ("b true\n", true),
+        ] {
+            assert_eq!(kills(answer, user), expected, "{answer:?}");
+        }
+    }
 
     #[test]
     fn login_sessions() {
