@@ -361,6 +361,11 @@ impl Server {
         self.name.as_deref()
     }
 
+    /// Whether the program has ended and a client has taken in how.
+    pub fn is_end_told(&self) -> bool {
+        self.is_told
+    }
+
     /// Both objects of the client that came first, and all that is known of it and of the path.
     ///
     /// # Panics

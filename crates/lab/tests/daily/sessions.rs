@@ -18,12 +18,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::{rove_program, say};
 use crate::host::{Case, Host, LIMIT, Outcome, bounded, clean, output, run_cases, same, words};
 
-const CASES: [Case<Host>; 8] = [
+const CASES: [Case<Host>; 9] = [
     ("row-10", left_and_found_again),
     ("row-11", clients_that_are_killed),
     ("row-12", two_that_type_and_one_that_looks),
     ("row-13", taken_over),
     ("row-14", a_command_that_ends_while_its_client_sleeps),
+    ("ended", an_end_that_another_client_has_seen),
     ("row-15", directories_of_others),
     ("row-24", a_copy_whose_client_was_killed),
     ("names", names_and_lifetimes),
@@ -322,6 +323,23 @@ fn a_command_that_ends_while_its_client_sleeps(host: &Host) -> Outcome {
         return Err(format!("not all lines once: {seen:?}"));
     }
     fs::remove_file(&go).map_err(words)?;
+    no_sessions_are_left(host)
+}
+
+/// The name of a session is free once somebody has seen its end, though a client that was killed never hears of it.
+fn an_end_that_another_client_has_seen(host: &Host) -> Outcome {
+    let mut lost = client(host, &["new", "-s", "seen", "here", ECHO], size(ROWS, 80))?;
+    shows(&mut lost, "ready")?;
+    lost.kill().map_err(words)?;
+    lost.wait_exit(LIMIT).map_err(words)?;
+    let mut back = client(host, &["attach", "here:seen"], size(ROWS, 80))?;
+    shows(&mut back, "ready")?;
+    back.send("\x04");
+    same(back.wait_exit(LIMIT).map_err(words)?.to_string(), "exit status: 0")?;
+    let mut next = client(host, &["new", "-s", "seen", "here", "echo again; cat"], size(ROWS, 80))?;
+    shows(&mut next, "again")?;
+    drop(next);
+    end(host, "seen")?;
     no_sessions_are_left(host)
 }
 

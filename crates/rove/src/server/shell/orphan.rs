@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Running, Shell};
 use crate::os::process;
-use crate::server::limits::GOODBYE_WAIT_TOLD;
+use crate::server::limits::{GOODBYE_WAIT, GOODBYE_WAIT_TOLD};
 use crate::sessions::line::Kind;
 
 /// How long an ended program's last screen, lines and status are kept for a client that is away.
@@ -50,11 +50,16 @@ impl Shell {
 
     /// Ends a session that has waited long enough, and what a killed one leaves.
     pub(super) fn watch_lifetime(&mut self, now: Time) {
-        // One that was killed cannot be found any more.
-        if self.control.is_none() && self.life.killed.is_none() {
+        // One that is over for its user cannot be found any more.
+        let is_over = self.life.killed.is_some() || self.life.goodbye_by.is_some();
+        if self.control.is_none() && !is_over {
             return;
         }
         self.watch_departures(now);
+        // Nobody comes back for an end that another has seen. One that is away may still be told.
+        if self.session.is_end_told() && self.control.is_some() {
+            self.tell_the_end(now + GOODBYE_WAIT);
+        }
         let lonely = self.lonely_since(now);
         let killed_by = self.life.killed.map(|killed| killed + HANGUP_WAIT);
         if killed_by.is_some_and(|by| by <= now) && matches!(self.program, Running::Started(_)) {
@@ -142,19 +147,22 @@ impl Shell {
         }
     }
 
-    /// The program has ended, and clients are being told. A session that was killed keeps nothing for others. Its socket
-    /// goes at once: `rove kill` waits for that, and not for clients that are slow to confirm the end.
+    /// The program has ended, and clients are being told. A session that was killed keeps nothing for others.
     pub(super) fn program_reported(&mut self, now: Time) {
         if self.life.killed.is_none() {
             return;
         }
         match self.lonely_since(now) {
             Some(_) => self.give_up(now),
-            None => {
-                self.life.goodbye_by.get_or_insert(now + GOODBYE_WAIT_TOLD);
-                self.control = None;
-            }
+            None => self.tell_the_end(now + GOODBYE_WAIT_TOLD),
         }
+    }
+
+    /// Clients are told the end until then. The socket goes at once, and with it the name: `rove kill` waits for that, and
+    /// who begins a session of the same name does not wait for clients that are slow to confirm the end, or away.
+    fn tell_the_end(&mut self, by: Time) {
+        self.life.goodbye_by.get_or_insert(by);
+        self.control = None;
     }
 
     /// Signals the program that was started, and the one that the terminal's keys go to.
