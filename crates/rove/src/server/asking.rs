@@ -1,5 +1,5 @@
 //! The asking side on the host: what `rove server --list`, `--attach` and `--kill` do for a client, and the sessions
-//! that a login is told of. It goes from one control socket to the next, and passes on what they say.
+//! that a login is told of. It asks the control sockets, and passes on what they say.
 
 use std::fmt::Display;
 use std::io;
@@ -19,7 +19,7 @@ use crate::server::relay::pass_on;
 use crate::server::scope;
 use crate::server::secret::print;
 use crate::sessions::age::span;
-use crate::sessions::ask::{self, Entry};
+use crate::sessions::ask::{self, Entry, WayAnswer};
 use crate::sessions::directory::Places;
 use crate::sessions::line::{Attach, Clients, Request, Session, State, Terms};
 use crate::sessions::name::{Name, SessionId};
@@ -187,26 +187,14 @@ impl Asking {
     /// if none knows the client, none keeps silent, and nobody listens on its port: a session without a control socket
     /// is found by that alone.
     fn join(&self, conn: ConnId, port: u16, from: Option<IpAddr>) -> io::Result<()> {
-        let request = Request::Carry(conn, from);
-        let mut is_sure = self.denied.is_empty();
-        for entry in &self.entries {
-            match ask::carry(&entry.path, &request) {
-                Ok(way) => {
-                    let nonce = &self.nonce;
-                    print(&format!(
-                        "ROVE LISTED {nonce} 1\nROVE CARRY {nonce} {}\n",
-                        os::machine_and_network()
-                    ))?;
-                    return pass_on(way);
-                }
-                // It has said no.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                Err(_) => is_sure = false,
+        match ask::carry_by_any(&self.entries, &Request::Carry(conn, from)) {
+            WayAnswer::Way(way) => {
+                let (nonce, machine) = (&self.nonce, os::machine_and_network());
+                print(&format!("ROVE LISTED {nonce} 1\nROVE CARRY {nonce} {machine}\n"))?;
+                pass_on(way)
             }
-        }
-        match is_sure && is_free(port) {
-            true => self.refuse("gone"),
-            false => self.refuse("hidden"),
+            WayAnswer::No if self.denied.is_empty() && is_free(port) => self.refuse("gone"),
+            WayAnswer::No | WayAnswer::Unknown => self.refuse("hidden"),
         }
     }
 
