@@ -472,7 +472,8 @@ impl End for Screen<'_> {
     fn is_done_with_stream(&mut self, now: Time) -> bool {
         // One that was opened in this turn is in use before the way is looked at.
         let is_in_use = self.client.peer().is_some_and(Remote::is_stream);
-        let is_done = !is_in_use && self.ways.done_at().is_some_and(|at| at <= now);
+        let awaits = self.client.endpoint().awaits_since();
+        let is_done = !is_in_use && self.ways.is_done(now, awaits);
         if is_done {
             self.trace.step(format_args!("UDP works, ssh is not needed any more"));
         }

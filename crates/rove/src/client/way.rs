@@ -28,6 +28,9 @@ const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// UDP that was in use for so long needs no stream beside it: each costs a login there.
 const STREAM_KEPT: Duration = Duration::from_secs(30);
 
+/// UDP whose answer is late by so much may need the stream in a moment.
+const UDP_LATE: Duration = Duration::from_millis(500);
+
 /// The way over the ssh that has begun the session.
 pub(crate) fn client_stream(stream: SshStream) -> io::Result<Stdio> {
     let (input, output, first) = stream.into_files();
@@ -91,6 +94,12 @@ impl WayWatch {
         (is_on_stream && !self.is_settled).then_some(self.began + wait)
     }
 
+    /// Whether the stream is of no use any more. `awaits`: since when an answer is awaited.
+    pub(super) fn is_done(&self, now: Time, awaits: Option<Time>) -> bool {
+        let is_late = awaits.is_some_and(|since| now.since(since) >= UDP_LATE);
+        !is_late && self.done_at().is_some_and(|at| at <= now)
+    }
+
     /// When the stream is of no use any more, if UDP stays in use until then.
     pub(super) fn done_at(&self) -> Option<Time> {
         let (way, since) = self.current?;
@@ -127,6 +136,14 @@ mod tests {
             Some(WayNews::Step("going on by UDP".into()))
         );
         assert_eq!(ways.done_at(), Some(ms(40_000)));
+        for (now, awaits, expected) in [
+            (39_999, None, false),
+            (40_000, None, true),
+            (40_000, Some(39_501), true),
+            (40_000, Some(39_500), false),
+        ] {
+            assert_eq!(ways.is_done(ms(now), awaits.map(ms)), expected, "{now} {awaits:?}");
+        }
 
         // It has answered, and stops later: that is told of by nobody while ssh goes on.
         let mut ways = WayWatch::new(ms(0), "build7", server, WaySetting::Auto);
