@@ -19,6 +19,7 @@ use tokio::io::unix::AsyncFd;
 
 use self::backoff::{Backoff, PAUSE};
 use self::message::{Reply, Wish};
+use self::ssh::{MASTER_WAIT, Waits};
 use crate::failure::Failure;
 use crate::os;
 use crate::os::handover::receive_with;
@@ -82,7 +83,7 @@ impl Keeper {
 }
 
 impl Asked {
-    /// Asks. Once it is answered the next question may come.
+    /// Asks. A question before has no answer any more, if it has none yet.
     pub(crate) fn ask(&self, wish: Wish) -> io::Result<()> {
         rustix::io::write(self.socket.get_ref(), &wish.encode())?;
         Ok(())
@@ -93,15 +94,9 @@ impl Asked {
         loop {
             let decoded = Reply::decode(&self.unread);
             if let Some(reply) = decoded.map_err(|_| io::ErrorKind::InvalidData)? {
-                self.unread.clear();
-                let mut files = self.files.drain(..);
-                return Poll::Ready(match (reply, files.next(), files.next(), files.next()) {
-                    (Reply::Way(first), Some(output), Some(input), None) => {
-                        Ok(Answer::Way(output, input, first))
-                    }
-                    (Reply::Way(_), ..) => Err(io::ErrorKind::InvalidData.into()),
-                    (reply, ..) => Ok(Answer::Other(reply)),
-                });
+                // Where a question took the place of another, the answer to it may wait behind that to the other.
+                self.unread.drain(..reply.encode().len());
+                return Poll::Ready(self.answer(reply));
             }
             let mut guard = ready!(self.socket.poll_read_ready(cx))?;
             let mut piece = [0; PIECE_BYTES];
@@ -117,6 +112,15 @@ impl Asked {
             }
         }
     }
+
+    fn answer(&mut self, reply: Reply) -> io::Result<Answer> {
+        let Reply::Way(first) = reply else { return Ok(Answer::Other(reply)) };
+        let mut files = self.files.drain(..self.files.len().min(2));
+        match (files.next(), files.next()) {
+            (Some(output), Some(input)) => Ok(Answer::Way(output, input, first)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
 }
 
 /// Waits for wishes, and does what they ask for, until the client is gone.
@@ -128,7 +132,8 @@ fn keep(mut client: UnixStream, login: Login) -> io::Result<()> {
     client.set_nonblocking(true)?;
     let kept = in_runtime(async {
         let client = tokio::net::UnixStream::from_std(client).map_err(|_| ended())?;
-        ssh::serve(client, first, login, Backoff::new(PAUSE)).await.map_err(|_| ended())
+        let waits = Waits { backoff: Backoff::new(PAUSE), master: MASTER_WAIT };
+        ssh::serve(client, first, login, waits).await.map_err(|_| ended())
     });
     drop(kept);
     Ok(())
@@ -145,4 +150,39 @@ fn leave_terminal() -> io::Result<()> {
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+    use crate::os::handover::send_with;
+
+    #[tokio::test]
+    async fn answers_that_came_together_are_told_apart() {
+        let (client, own) = UnixStream::pair().unwrap();
+        let mut asked = Keeper(client).watch().unwrap();
+        let later = Reply::Later(7).encode();
+        send_with(&own, &later, &[]).unwrap();
+        let (output, input) = UnixStream::pair().unwrap();
+        let way = Reply::Way(b"first".to_vec()).encode();
+        send_with(&own, &way, &[output.as_fd(), input.as_fd()]).unwrap();
+        send_with(&own, &Reply::Nothing.encode(), &[]).unwrap();
+        drop(own);
+        let mut answers = Vec::new();
+        while let Ok(answer) = poll_fn(|cx| asked.poll_answer(cx)).await {
+            answers.push(answer);
+        }
+        let [
+            Answer::Other(Reply::Later(7)),
+            Answer::Way(_, _, first),
+            Answer::Other(Reply::Nothing),
+        ] = answers.as_slice()
+        else {
+            panic!("{answers:?}");
+        };
+        assert_eq!(first, b"first");
+    }
 }

@@ -23,7 +23,7 @@ const CASES: [Case<Scene>; 8] = [
     ("row-14-status", a_program_ends_when_nothing_comes_through),
 ];
 
-/// How long keys may be unseen that have to wait for a new ssh: ten seconds, and an ssh.
+/// How long keys may be unseen that have to wait for a new ssh: eight seconds, and an ssh.
 const BACK: Duration = Duration::from_secs(12);
 
 /// How long a session may look alive whose server was killed.

@@ -6,6 +6,7 @@ mod plan;
 use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rove_session::Client;
 use rove_ssp::{Remote, Session as _, StreamId, Time};
@@ -178,8 +179,14 @@ impl Returning {
                 let line = self.login.session_line("attach", &[], name);
                 client.remedy(Some(format!("ssh needs you: in another window, {line}")));
             }
-            Ok(Answer::Other(_)) => {
-                trace.step(format_args!("ssh has found no way"));
+            Ok(Answer::Other(Reply::Later(seconds))) => {
+                trace.step(format_args!("ssh may run again in {seconds} s"));
+                self.plan.answered(now, Found::Later(Duration::from_secs(seconds.into())));
+            }
+            Ok(Answer::Other(reply)) => {
+                let found =
+                    if reply == Reply::Unreached { "not reached the host" } else { "found no way" };
+                trace.step(format_args!("ssh has {found}"));
                 self.plan.answered(now, Found::Nothing);
             }
             Err(error) => self.lost(&error, client, trace),

@@ -9,7 +9,7 @@ use super::message::Reply;
 /// The least time from one ssh to the next. A client waits for as long by itself.
 pub(super) const PAUSE: Duration = Duration::from_secs(9);
 
-/// It doubles with each ssh that finds nothing, up to this.
+/// It doubles with each ssh that gets to the host and finds nothing, up to this.
 const PAUSE_MAX: Duration = Duration::from_secs(120);
 
 /// The same after a refusal: hosts count those, and shut out clients that have many.
@@ -32,13 +32,18 @@ impl Backoff {
         Backoff { pause, last: None, failures: 0, refusals: 0 }
     }
 
-    /// Whether ssh may be run now; then it counts as begun.
-    pub(super) fn takes_run(&mut self, now: Time) -> bool {
-        if self.last.is_some_and(|(begun, pause)| now < begun + pause) {
-            return false;
+    /// Begins ssh, if it may be run now.
+    ///
+    /// # Errors
+    /// How much later it may be run.
+    pub(super) fn begin(&mut self, now: Time) -> Result<(), Duration> {
+        if let Some((begun, pause)) = self.last
+            && now < begun + pause
+        {
+            return Err((begun + pause).since(now));
         }
         self.last = Some((now, self.pause));
-        true
+        Ok(())
     }
 
     /// What the ssh that was begun last has come to.
@@ -52,6 +57,8 @@ impl Backoff {
                 self.refusals += 1;
                 doubled(REFUSAL_PAUSE, self.refusals).min(REFUSAL_PAUSE_MAX)
             }
+            // Nobody has counted it.
+            Reply::Unreached | Reply::Later(_) => self.pause,
             Reply::Gone(_) | Reply::Nothing => {
                 self.failures += 1;
                 doubled(self.pause, self.failures).min(PAUSE_MAX)
@@ -74,7 +81,7 @@ mod tests {
 
     #[test]
     fn each_failure_doubles_the_pause() {
-        let refused = &Reply::NeedsUser;
+        let (refused, unreached) = (&Reply::NeedsUser, &Reply::Unreached);
         let (nothing, way) = (&Reply::Nothing, &Reply::Way(Vec::new()));
         let mut backoff = Backoff::new(PAUSE);
         let mut now = Time::from_millis(5_000);
@@ -83,6 +90,8 @@ mod tests {
             (nothing, 18),
             (nothing, 36),
             (nothing, 72),
+            (unreached, 9),
+            (unreached, 9),
             (nothing, 120),
             (nothing, 120),
             (refused, 60),
@@ -97,11 +106,14 @@ mod tests {
             (refused, 60),
             (way, 9),
         ] {
-            assert!(backoff.takes_run(now));
-            assert!(!backoff.takes_run(now), "one runs");
+            let pause = Duration::from_secs(seconds);
+            assert_eq!(backoff.begin(now), Ok(()));
+            assert_eq!(backoff.begin(now), Err(PAUSE), "one runs");
             backoff.ended(reply);
-            now = now + Duration::from_secs(seconds);
-            assert!(!backoff.takes_run(now - Duration::from_micros(1)), "{reply:?} {seconds}");
+            assert_eq!(backoff.begin(now), Err(pause), "{reply:?}");
+            now = now + pause;
+            let early = Duration::from_micros(1);
+            assert_eq!(backoff.begin(now - early), Err(early), "{reply:?}");
         }
     }
 }

@@ -21,8 +21,12 @@ pub enum Reply {
     Gone(Whereabouts),
     /// ssh got there and was not let in: it would have to ask its user.
     NeedsUser,
-    /// ssh did not get there, or nobody there knows of such requests.
+    /// ssh did not get to the host.
+    Unreached,
+    /// ssh has found neither, as far as can be told: nobody there may know of such requests.
     Nothing,
+    /// ssh was not run: its pause lasts this many seconds more.
+    Later(u16),
 }
 
 /// Where a session was looked for.
@@ -51,6 +55,8 @@ const WAY: u8 = 1;
 const GONE: u8 = 2;
 const NEEDS_USER: u8 = 3;
 const NOTHING: u8 = 4;
+const UNREACHED: u8 = 5;
+const LATER: u8 = 6;
 
 impl Wish {
     /// The octets of one.
@@ -86,6 +92,8 @@ impl Reply {
             }
             Reply::NeedsUser => (NEEDS_USER, Vec::new()),
             Reply::Nothing => (NOTHING, Vec::new()),
+            Reply::Unreached => (UNREACHED, Vec::new()),
+            Reply::Later(seconds) => (LATER, seconds.to_be_bytes().to_vec()),
         };
         let length = u16::try_from(content.len()).expect("content is at most 8 KiB");
         let mut octets = vec![kind];
@@ -110,6 +118,8 @@ impl Reply {
             GONE => Reply::Gone(Whereabouts::decode(content).ok_or(NoReply)?),
             NEEDS_USER if content.is_empty() => Reply::NeedsUser,
             NOTHING if content.is_empty() => Reply::Nothing,
+            UNREACHED if content.is_empty() => Reply::Unreached,
+            LATER => Reply::Later(u16::from_be_bytes(content.try_into().map_err(|_| NoReply)?)),
             _ => return Err(NoReply),
         }))
     }
@@ -154,6 +164,8 @@ mod tests {
             Reply::Gone(there),
             Reply::NeedsUser,
             Reply::Nothing,
+            Reply::Unreached,
+            Reply::Later(300),
         ] {
             let octets = reply.encode();
             assert_eq!(Reply::decode(&octets), Ok(Some(reply)));
@@ -165,9 +177,14 @@ mod tests {
 
     #[test]
     fn other_octets_are_refused() {
-        for octets in
-            [&b"\0\0\0"[..], b"\x05\0\0", b"\x01\xff\xff", b"\x03\0\x01x", b"\x02\0\x02ab"]
-        {
+        for octets in [
+            &b"\0\0\0"[..],
+            b"\x07\0\0",
+            b"\x01\xff\xff",
+            b"\x03\0\x01x",
+            b"\x02\0\x02ab",
+            b"\x06\0\x01a",
+        ] {
             assert_eq!(Reply::decode(octets), Err(NoReply), "{octets:?}");
         }
         for fact in ["build7", "build7 0123456789abcdef", "build7 0123 9", "b 0123456789abcdeX 9"] {

@@ -18,6 +18,8 @@ use super::message::{Reply, Whereabouts, Wish};
 use crate::bootstrap::{self, Goal, Reader};
 use crate::os::clock::Clock;
 use crate::os::handover::send_with;
+use crate::sessions::ask::is_alive;
+use crate::ssh::report::control_path;
 use crate::ssh::{Conversation, Login};
 
 /// How long one ssh may take.
@@ -32,39 +34,49 @@ const SAID_WAIT: Duration = Duration::from_millis(200);
 const OPTIONS: [&str; 6] =
     ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ControlMaster=no"];
 
-/// Against a master over a connection that is dead: it would never answer.
+/// How long a master is given for the first word from the host. One over a connection that is dead never answers.
+pub(super) const MASTER_WAIT: Duration = Duration::from_secs(5);
+
+/// Against the master.
 const NO_MASTER: [&str; 2] = ["-o", "ControlPath=none"];
 
 /// Words of an ssh that has reached sshd and did not get in (its messages are not translated).
 const REFUSALS: [&str; 4] = [
-    "Permission denied",
+    "Permission denied (",
     "Host key verification failed",
     "Too many authentication failures",
     "No more authentication methods",
 ];
 
-/// Answers wishes, the first one first, until the client is gone.
+/// Words of an ssh that has reached nobody.
+const UNREACHED: [&str; 2] = ["ssh: connect to host ", "ssh: Could not resolve hostname "];
+
+/// Answers wishes, the first one first, until the client is gone. A wish that comes while ssh runs takes the place of the
+/// one before, which has no answer: the network is another, and that ssh may stand still.
 pub(super) async fn serve(
     client: UnixStream,
     first: [u8; Wish::BYTES],
     login: Login,
-    mut backoff: Backoff,
+    mut waits: Waits,
 ) -> io::Result<()> {
     let clock = Clock::start();
     let mut octets = first;
     for turn in 0_u32.. {
         let wish = Wish::decode(&octets).ok_or(io::ErrorKind::InvalidData)?;
-        let (reply, way) = match backoff.takes_run(clock.now()) {
-            false => (Reply::Nothing, None),
-            true => {
-                let found = tokio::select! {
-                    found = find(&login, wish, turn) => found.unwrap_or((Reply::Nothing, None)),
-                    // It waits for its answer, so that there is nothing to read but its end.
-                    () = wait_readable(&client) => return Ok(()),
-                };
-                backoff.ended(&found.0);
-                found
-            }
+        let (reply, way) = match waits.backoff.begin(clock.now()) {
+            Err(wait) => (Reply::Later(seconds(wait)), None),
+            Ok(()) => tokio::select! {
+                found = find(&login, wish, turn, waits.master) => {
+                    let found = found.unwrap_or((Reply::Nothing, None));
+                    waits.backoff.ended(&found.0);
+                    found
+                }
+                next = next_wish(&client) => {
+                    octets = next?;
+                    waits.backoff.ended(&Reply::Nothing);
+                    continue;
+                }
+            },
         };
         send(&client, &reply, way.as_ref()).await?;
         // The client's alone from here on: what it closes is closed.
@@ -72,6 +84,19 @@ pub(super) async fn serve(
         octets = next_wish(&client).await?;
     }
     Ok(())
+}
+
+/// No fewer whole seconds than this.
+fn seconds(wait: Duration) -> u16 {
+    u16::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u16::MAX)
+}
+
+/// How long a keeper waits, and for what.
+pub(super) struct Waits {
+    /// From one ssh to the next.
+    pub(super) backoff: Backoff,
+    /// For the first word over a master's connection.
+    pub(super) master: Duration,
 }
 
 /// ssh's output and input.
@@ -91,17 +116,6 @@ async fn send(client: &UnixStream, reply: &Reply, way: Option<&Way>) -> io::Resu
     Ok(())
 }
 
-/// Waits for something to read, or the end. [`UnixStream::readable`] alone does not: it is ready after each read that did
-/// not find the socket empty.
-async fn wait_readable(client: &UnixStream) {
-    while client.readable().await.is_ok() {
-        match client.try_read(&mut [0]) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            _ => return,
-        }
-    }
-}
-
 async fn next_wish(client: &UnixStream) -> io::Result<[u8; Wish::BYTES]> {
     let (mut octets, mut count) = ([0; Wish::BYTES], 0);
     while count < octets.len() {
@@ -116,17 +130,38 @@ async fn next_wish(client: &UnixStream) -> io::Result<[u8; Wish::BYTES]> {
     Ok(octets)
 }
 
-/// Runs ssh once.
-async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option<Way>)> {
+/// Runs ssh, once more where the user's own master does not answer.
+async fn find(
+    login: &Login,
+    wish: Wish,
+    turn: u32,
+    master_wait: Duration,
+) -> io::Result<(Reply, Option<Way>)> {
     let mut login = login.again().map_err(io::Error::other)?;
-    let master = if turn % 2 == 1 { &NO_MASTER[..] } else { &[] };
-    let options = OPTIONS.iter().chain(master).map(OsString::from);
-    login.options.splice(0..0, options);
     login.request.key = None;
     login.request.command = Vec::new();
     login.request.goal = Goal::Ask(format!("--join={}:{}", wish.conn, wish.port));
+    login.options.splice(0..0, OPTIONS.map(OsString::from));
     let report = login.config().await.unwrap_or_default().to_owned();
-    let mut command = login.remote(&login.request.remote_command(), &report);
+    let master = control_path(&report).filter(|path| matches!(is_alive(path), Ok(true)));
+    if master.is_some() && turn.is_multiple_of(2) {
+        let found = run(&login, &report, Some(master_wait)).await?;
+        if let Some(found) = found {
+            return Ok(found);
+        }
+    }
+    login.options.splice(0..0, NO_MASTER.map(OsString::from));
+    let found = run(&login, &report, None).await?;
+    Ok(found.unwrap_or((Reply::Nothing, None)))
+}
+
+/// Runs ssh once. `None` if it has not begun to run the command within this time.
+async fn run(
+    login: &Login,
+    report: &str,
+    begin_wait: Option<Duration>,
+) -> io::Result<Option<(Reply, Option<Way>)>> {
+    let mut command = login.remote(&login.request.remote_command(), report);
     // Before 8.4 a jump host's ssh without a terminal runs the second.
     command.env("SSH_ASKPASS_REQUIRE", "never").env("SSH_ASKPASS", "/bin/false");
     command.kill_on_drop(true);
@@ -137,16 +172,21 @@ async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option
     let mut said = Said::read(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?);
     let mut reader = Reader::new(login.request.nonce.clone());
     let mut conversation = Conversation { child, output, reader: &mut reader };
+    if let Some(wait) = begin_wait
+        && clock::within(wait, conversation.listen(Reader::begun)).await.is_err()
+    {
+        return Ok(None);
+    }
     let listened = conversation.listen(|reader| reader.carried().is_some());
     let heard = clock::within(SSH_WAIT, listened).await;
     let Conversation { child, output, .. } = conversation;
     if !matches!(heard, Ok(Ok(_))) {
-        return Ok((Reply::Nothing, None));
+        return Ok(Some((Reply::Nothing, None)));
     }
     if reader.carried().is_some() {
         let way = (output.into_owned_fd()?, input.into_owned_fd()?);
         tokio::spawn(wait_for(child));
-        return Ok((Reply::Way(reader.take_rest()), Some(way)));
+        return Ok(Some((Reply::Way(reader.take_rest()), Some(way))));
     }
     let reply = match reader.finish() {
         Ok(Some(reply)) => match reply.answer {
@@ -158,12 +198,9 @@ async fn find(login: &Login, wish: Wish, turn: u32) -> io::Result<(Reply, Option
         },
         // It was let in.
         _ if reader.begun() => Reply::Nothing,
-        _ => match said.is_refusal().await {
-            true => Reply::NeedsUser,
-            false => Reply::Nothing,
-        },
+        _ => said.reply().await,
     };
-    Ok((reply, None))
+    Ok(Some((reply, None)))
 }
 
 /// It ends once both files are closed everywhere.
@@ -194,18 +231,25 @@ impl Said {
         Said { kept, reading }
     }
 
-    /// Whether ssh, which has ended, has said that it was refused.
-    async fn is_refusal(&mut self) -> bool {
+    /// Why ssh, which has ended, was not let in.
+    async fn reply(&mut self) -> Reply {
         // What it has left behind may keep its end open.
         let _ = clock::within(SAID_WAIT, &mut self.reading).await;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&kept);
-        REFUSALS.iter().any(|words| said.contains(words))
+        let says = |all: &[&str]| all.iter().any(|words| said.contains(words));
+        match (says(&REFUSALS), says(&UNREACHED)) {
+            (true, _) => Reply::NeedsUser,
+            (false, true) => Reply::Unreached,
+            (false, false) => Reply::Nothing,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use rove_ssp::ConnId;
     use tokio::io::AsyncWriteExt;
     use tokio::process::Command;
@@ -255,6 +299,31 @@ mod tests {
         }
     }
 
+    /// Nothing is waited for, and a master for a moment.
+    fn waits() -> Waits {
+        let master = Duration::from_millis(300);
+        Waits { backoff: Backoff::new(Duration::ZERO), master }
+    }
+
+    /// A directory of its own.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let name = format!("rove-keeper-{name}-{}", std::process::id());
+            let directory = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&directory);
+            std::fs::create_dir(&directory).unwrap();
+            Scratch(directory)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
     async fn reply(client: &mut UnixStream) -> Reply {
         let mut octets = Vec::new();
         loop {
@@ -270,7 +339,7 @@ mod tests {
     async fn each_question_is_answered_until_the_client_is_gone() {
         let (mut client, own) = UnixStream::pair().unwrap();
         let wish = Wish { conn: ConnId::new(7), port: 60_001 }.encode();
-        let keeper = tokio::spawn(serve(own, wish, login(HOST), Backoff::new(Duration::ZERO)));
+        let keeper = tokio::spawn(serve(own, wish, login(HOST), waits()));
         let there = Whereabouts { machine: "0123456789abcdef".into(), uptime: 5 };
         assert_eq!(reply(&mut client).await, Reply::Gone(there.clone()));
         for _ in 0..2 {
@@ -285,19 +354,85 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn another_wish_ends_an_ssh_that_stands_still() {
+        let scratch = Scratch::new("wish");
+        // The first one stands still, and the second answers.
+        let first = scratch.0.join("first");
+        let host =
+            format!("if mkdir {} 2>/dev/null; then exec sleep 100; fi; {HOST}", first.display());
+        let (mut client, own) = UnixStream::pair().unwrap();
+        let wish = Wish { conn: ConnId::new(7), port: 60_001 }.encode();
+        let keeper = tokio::spawn(serve(own, wish, login(&host), waits()));
+        let begun = async {
+            while !first.exists() {
+                clock::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        clock::within(LIMIT, begun).await.unwrap();
+        client.write_all(&wish).await.unwrap();
+        assert!(matches!(reply(&mut client).await, Reply::Gone(_)));
+        drop(client);
+        assert!(clock::within(LIMIT, keeper).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_wish_that_is_too_early_has_a_time() {
+        let (mut client, own) = UnixStream::pair().unwrap();
+        let wish = Wish { conn: ConnId::new(7), port: 60_001 }.encode();
+        let waits = Waits { backoff: Backoff::new(LIMIT), ..waits() };
+        let keeper = tokio::spawn(serve(own, wish, login(HOST), waits));
+        assert!(matches!(reply(&mut client).await, Reply::Gone(_)));
+        client.write_all(&wish).await.unwrap();
+        assert!(matches!(reply(&mut client).await, Reply::Later(1..=60)));
+        drop(client);
+        assert!(clock::within(LIMIT, keeper).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_master_that_does_not_answer_is_left() {
+        let scratch = Scratch::new("master");
+        let [control, program, script] =
+            ["control", "ssh", "script"].map(|name| scratch.0.join(name));
+        // Called ssh, it is a shell that runs this.
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let text = format!(
+            "case \"$*\" in\n\
+             -G*) echo controlpath {};;\n\
+             *ControlPath=none*) for last; do :; done; exec sh -c \"$last\";;\n\
+             *) exec sleep 100;;\n\
+             esac\n",
+            control.display()
+        );
+        std::fs::write(&script, text).unwrap();
+        let via = Via::Ssh(vec![program.into(), script.into()]);
+        let login = Login { via, ..login(HOST) };
+        let wish = Wish { conn: ConnId::new(7), port: 60_001 };
+        let _master = std::os::unix::net::UnixListener::bind(&control).unwrap();
+        for turn in [0, 1] {
+            let found = find(&login, wish, turn, Duration::from_millis(300));
+            let (reply, _) = clock::within(LIMIT, found).await.unwrap().unwrap();
+            assert!(matches!(reply, Reply::Gone(_)), "{reply:?}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_refusal_is_seen_while_something_keeps_the_end_open() {
         let denied = "u@h: Permission denied (publickey).";
+        let says = |words: &str| format!("echo '{words}' >&2");
         for (script, expected) in [
-            (format!("echo '{denied}' >&2; exec sleep 100"), true),
-            (format!("printf '%05000d\n{denied}\n' 0 >&2; exec sleep 100"), true),
-            (format!("echo '{denied}' >&2"), true),
-            ("echo 'ssh: connect to host h port 22: No route to host' >&2".to_owned(), false),
+            (format!("echo '{denied}' >&2; exec sleep 100"), Reply::NeedsUser),
+            (format!("printf '%05000d\n{denied}\n' 0 >&2; exec sleep 100"), Reply::NeedsUser),
+            (says(denied), Reply::NeedsUser),
+            (says("ssh: connect to host h port 22: No route to host"), Reply::Unreached),
+            (says("ssh: connect to host h port 22: Permission denied"), Reply::Unreached),
+            (says("ssh: Could not resolve hostname h: Try again"), Reply::Unreached),
+            (says("Connection closed by 192.0.2.1 port 22"), Reply::Nothing),
         ] {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &script]).stderr(Stdio::piped()).kill_on_drop(true);
             let mut child = command.spawn().unwrap();
             let mut said = Said::read(child.stderr.take().unwrap());
-            if expected {
+            if expected == Reply::NeedsUser {
                 let is_there = async {
                     while !said.kept.lock().unwrap().ends_with(b".\n") {
                         clock::sleep(Duration::from_millis(1)).await;
@@ -305,7 +440,7 @@ mod tests {
                 };
                 clock::within(LIMIT, is_there).await.unwrap();
             }
-            assert_eq!(said.is_refusal().await, expected, "{script}");
+            assert_eq!(said.reply().await, expected, "{script}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! ssh's effective configuration for a host, as `ssh -G` reports it, and its effects on the bootstrap.
 
 use std::io;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -75,6 +76,12 @@ pub fn against_hindrances(report: &str) -> impl Iterator<Item = &'static str> {
 /// The effective HostName in the output of `ssh -G`.
 pub fn host_name(config: &str) -> Option<&str> {
     config.lines().find_map(|line| line.strip_prefix("hostname ")).map(str::trim)
+}
+
+/// Where an ssh that serves others as their master listens, if the configuration says where.
+pub(crate) fn control_path(config: &str) -> Option<&Path> {
+    let path = config.lines().find_map(|line| line.strip_prefix("controlpath "))?.trim();
+    (path != "none").then(|| Path::new(path))
 }
 
 /// Whether the configuration has another way to the host than its name.

@@ -9,6 +9,13 @@ use crate::client::way::WaySetting;
 /// How long an answer is awaited before ssh is run.
 const SILENCE: Duration = Duration::from_secs(10);
 
+/// The same where a key waits for that answer. With a login of two seconds it is seen within twelve. An outage that ends
+/// between these two costs one login.
+const SILENCE_TYPED: Duration = Duration::from_secs(8);
+
+/// How long before the first datagram without an answer a key may have been typed that waits for it.
+const TYPED_BEFORE: Duration = Duration::from_millis(100);
+
 /// The same where UDP is not used, so that nothing else can come.
 const SILENCE_OF_SSH: Duration = Duration::from_secs(1);
 
@@ -35,6 +42,8 @@ pub(super) enum Found {
     Refusal,
     /// Neither.
     Nothing,
+    /// ssh was not run: its pause lasts this much longer.
+    Later(Duration),
 }
 
 /// When to look at the server's port, and when to run ssh.
@@ -47,10 +56,12 @@ pub(super) struct Plan {
     awaits: Option<Time>,
     /// When the network became what it is.
     network: Time,
-    /// Since when ssh runs.
+    /// Since when ssh runs in this network.
     asking: Option<Time>,
-    /// When it ended in this network.
-    asked: Option<Time>,
+    /// When one that ran in this network began, and when it ended.
+    asked: Option<(Time, Time)>,
+    /// Before this time nobody runs it.
+    later: Option<Time>,
     is_refused: bool,
     /// The stream by which the server was heard last.
     heard_by: Option<StreamId>,
@@ -70,6 +81,7 @@ impl Plan {
             network: now,
             asking: None,
             asked: None,
+            later: None,
             is_refused: false,
             heard_by: None,
             typed: None,
@@ -79,8 +91,9 @@ impl Plan {
         }
     }
 
+    /// An ssh that runs meanwhile is of the network before, and may stand still: the next does not wait for it.
     pub(super) fn network_changed(&mut self, now: Time) {
-        (self.network, self.asked, self.is_refused) = (now, None, false);
+        (self.network, self.asking, self.asked, self.is_refused) = (now, None, None, false);
         (self.probe, self.probes, self.refusals) = (None, 0, 0);
     }
 
@@ -134,15 +147,18 @@ impl Plan {
     }
 
     /// Whether a server that was heard last at this time was heard since ssh runs. Then it is there, even if ssh has not
-    /// found it.
+    /// found it. An ssh of the network before tells nothing of that.
     pub(super) fn is_heard_since(&self, last_heard: Option<Time>) -> bool {
-        self.asking.is_some_and(|asking| last_heard >= Some(asking))
+        self.asking.is_none_or(|asking| last_heard >= Some(asking))
     }
 
     pub(super) fn answered(&mut self, now: Time, found: Found) {
-        self.asking = None;
-        self.asked = Some(now);
-        self.is_refused |= found == Found::Refusal;
+        let Some(began) = self.asking.take() else { return };
+        match found {
+            Found::Later(wait) => self.later = Some(now + wait),
+            Found::Way | Found::Nothing => self.asked = Some((began, now)),
+            Found::Refusal => (self.asked, self.is_refused) = (Some((began, now)), true),
+        }
     }
 
     /// When something is due while the server is there.
@@ -161,14 +177,24 @@ impl Plan {
     fn question_at(&self) -> Option<Time> {
         let awaits = self.awaits.filter(|_| self.asking.is_none() && !self.is_refused)?;
         // Whether the port refuses is for the host to say, which it can at once.
-        let wait = if self.refusals >= REFUSALS { Duration::ZERO } else { self.silence };
+        let wait = if self.refusals >= REFUSALS { Duration::ZERO } else { self.silence(awaits) };
         let silent = (awaits + wait).max(self.network + NETWORK_SETTLES);
+        let silent = silent.max(self.later.unwrap_or(Time::ZERO));
         match self.asked {
             None => Some(silent),
-            Some(asked) => {
-                let typed = self.typed.filter(|typed| *typed > asked)?;
-                Some(silent.max(typed).max(asked + EACH))
+            Some((began, ended)) => {
+                // Also while it ran: whoever typed then still waits.
+                let typed = self.typed.filter(|typed| *typed > began)?;
+                Some(silent.max(typed).max(ended + EACH))
             }
+        }
+    }
+
+    /// How long an answer that is awaited since then may take.
+    fn silence(&self, awaits: Time) -> Duration {
+        match self.typed {
+            Some(typed) if typed + TYPED_BEFORE >= awaits => self.silence.min(SILENCE_TYPED),
+            _ => self.silence,
         }
     }
 }
@@ -193,8 +219,8 @@ mod tests {
     fn ssh_is_run_once_and_then_for_who_types() {
         let mut plan = plan();
         assert_eq!(plan.question_at(), None, "nothing is awaited");
+        plan.typed(s(99));
         plan.awaits(Some(s(100)));
-        plan.typed(s(101));
         assert_eq!(plan.question_at(), Some(s(110)));
         assert!(!plan.takes_question(s(109)) && plan.takes_question(s(110)));
         assert_eq!(plan.question_at(), None, "it runs");
@@ -216,6 +242,59 @@ mod tests {
         assert_eq!((plan.question_at(), plan.due(udp())), (None, None));
         plan.awaits(Some(s(200)));
         assert_eq!(plan.question_at(), Some(s(210)));
+    }
+
+    #[test]
+    fn who_types_waits_less() {
+        let ms = Time::from_millis;
+        for (typed, expected) in
+            [(99_899, 110_000), (99_900, 108_000), (100_000, 108_000), (109_000, 108_000)]
+        {
+            let mut plan = plan();
+            plan.awaits(Some(s(100)));
+            plan.typed(ms(typed));
+            assert_eq!(plan.question_at(), Some(ms(expected)), "{typed}");
+        }
+        let mut plan = Plan::new(s(0), WaySetting::Ssh);
+        plan.awaits(Some(s(100)));
+        plan.typed(s(100));
+        assert_eq!(plan.question_at(), Some(s(101)));
+    }
+
+    #[test]
+    fn a_key_that_is_typed_while_ssh_runs_counts() {
+        let mut plan = plan();
+        plan.awaits(Some(s(100)));
+        assert!(plan.takes_question(s(110)));
+        plan.typed(s(111));
+        plan.answered(s(113), Found::Nothing);
+        assert_eq!(plan.question_at(), Some(s(123)));
+    }
+
+    #[test]
+    fn an_ssh_of_the_network_before_is_not_waited_for() {
+        let mut plan = plan();
+        plan.awaits(Some(s(100)));
+        assert!(plan.takes_question(s(110)));
+        plan.network_changed(s(112));
+        assert_eq!(plan.question_at(), Some(s(115)));
+        // What it still says, if anything, changes nothing.
+        assert!(plan.is_heard_since(None));
+        plan.answered(s(113), Found::Refusal);
+        assert_eq!(plan.question_at(), Some(s(115)));
+        assert!(plan.takes_question(s(115)));
+        plan.answered(s(116), Found::Way);
+        assert_eq!(plan.question_at(), None);
+    }
+
+    #[test]
+    fn an_ssh_that_was_not_run_takes_no_key() {
+        let mut plan = plan();
+        plan.awaits(Some(s(100)));
+        assert!(plan.takes_question(s(110)));
+        plan.answered(s(110), Found::Later(Duration::from_secs(7)));
+        assert_eq!(plan.question_at(), Some(s(117)));
+        assert!(!plan.takes_question(s(116)) && plan.takes_question(s(117)));
     }
 
     #[test]
@@ -278,7 +357,7 @@ mod tests {
     fn a_server_that_is_heard_meanwhile_is_there() {
         let mut plan = plan();
         plan.awaits(Some(s(100)));
-        assert!(!plan.is_heard_since(Some(s(100))), "nothing was asked");
+        assert!(plan.is_heard_since(Some(s(100))), "nothing was asked");
         assert!(plan.takes_question(s(110)));
         for (heard, expected) in [(None, false), (Some(s(109)), false), (Some(s(111)), true)] {
             assert_eq!(plan.is_heard_since(heard), expected, "{heard:?}");
