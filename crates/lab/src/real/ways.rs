@@ -199,7 +199,8 @@ fn dropped(setup: Setup<'_>) -> Setup<'_> {
 /// How long no key is seen when datagrams are dropped in the middle of a session.
 fn lost(contender: &Contender, after: Duration, path: Scenario) -> io::Result<OverLink<Times>> {
     // Not always at the moment of a key.
-    let when = after + Rng::new(path.seed).span_below(GAP);
+    let seed = path.seed;
+    let when = after + Rng::new(seed).span_below(GAP);
     let mut prose = Prose::open(contender, Pace::Every(GAP), when + LOST_MAX, path)?;
     prose.stage.begin();
     let mut is_dropped = false;
@@ -212,10 +213,20 @@ fn lost(contender: &Contender, after: Duration, path: Scenario) -> io::Result<Ov
         }
         Ok(())
     })?;
+    let seen = seen.whole(&prose.stage)?;
     let latencies = seen.latencies.iter().map(|ms| Duration::from_micros((ms * 1e3) as u64));
-    let shown = seen.typed.iter().zip(latencies).map(|(typed, latency)| *typed + latency);
+    let shown = seen.typed.iter().zip(latencies).map(|(typed, latency)| (*typed, *typed + latency));
+    // Else something was wrong before, and no way is missing.
+    if shown.clone().any(|(typed, shown)| typed + SEEN_MAX < at && shown > at) {
+        return Err(prose.stage.client.missed("the keys before UDP was dropped", at).into());
+    }
     let unseen = usize::from(seen.unseen > 0);
-    let first = shown.filter(|shown| *shown > at).min().unwrap_or(when + LOST_MAX + REST);
+    if unseen > 0 {
+        eprintln!("seed {seed}: {}", prose.stage.client.missed("a key", LOST_MAX + REST));
+    }
+    // The echo of a key before may still have been on its way behind the filter.
+    let first = shown.filter(|(typed, _)| *typed > at).map(|(_, shown)| shown).min();
+    let first = first.unwrap_or(when + LOST_MAX + REST);
     let ms = vec![(first - at).as_secs_f64() * 1e3];
     Ok(OverLink { found: Times { ms, unseen }, late: prose.stage.net.late() })
 }
@@ -352,6 +363,8 @@ const BACK: Part = Part::Back(Duration::from_secs(6));
 const BACK_LATER: Part = Part::Back(Duration::from_secs(90));
 /// Between keys.
 const GAP: Duration = Duration::from_millis(200);
+/// By then a key has been seen while UDP passes.
+const SEEN_MAX: Duration = Duration::from_secs(2);
 /// How long is typed after UDP was lost, and how long is waited for keys that are not seen.
 const LOST_MAX: Duration = Duration::from_secs(20);
 const REST: Duration = Duration::from_secs(20);
