@@ -58,7 +58,7 @@ impl Experiment for Age {
         self.cases.clone()
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Course>) -> Option<Duration> {
         Some(self.span + WARM_UP)
     }
 

@@ -92,10 +92,6 @@ impl Experiment for Attach {
         }
     }
 
-    fn lasts(&self) -> Option<Duration> {
-        Some(self.span / 2)
-    }
-
     fn measure(&self, part: &Part, seed: u64) -> io::Result<OverLink<Times>> {
         let path = Scenario::alike(Profile::delay(RTT / 2), seed);
         match *part {

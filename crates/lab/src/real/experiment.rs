@@ -34,9 +34,9 @@ pub(crate) trait Experiment: Sync {
         flags.times(1, 1)
     }
 
-    /// How long one measurement lasts, about, if several may run at the same time; `None` if each needs the machine
-    /// for itself.
-    fn lasts(&self) -> Option<Duration> {
+    /// How long one measurement of this case lasts, about, if several may run at the same time; `None` if each needs
+    /// the machine for itself.
+    fn lasts(&self, _: &Self::Case) -> Option<Duration> {
         None
     }
 
@@ -152,10 +152,7 @@ pub(super) fn run<E: Experiment>(
     let cases = experiment.cases().into_iter();
     let mut results: Vec<_> =
         cases.map(|case| Measured { case, samples: Vec::new(), late: Late::default() }).collect();
-    let (failures, ran) = match experiment.lasts() {
-        None => (one_at_a_time(experiment, flags, &mut results), Vec::new()),
-        Some(lasts) => many_at_a_time(experiment, flags, lasts, &mut results),
-    };
+    let (failures, ran) = measure_all(experiment, flags, &mut results);
     let Body { tables, figure } = experiment.report(&results);
     let doubts = experiment.doubts(&results);
     let late = results.iter().fold(Late::default(), |sum, one| sum.and(&one.late));
@@ -167,12 +164,32 @@ pub(super) fn run<E: Experiment>(
         .write(flags)
 }
 
+/// Measures all cases: first some beside each other, then those that need the machine for themselves. Returns the
+/// failures, and notes on how many ran at the same time.
+fn measure_all<E: Experiment>(
+    experiment: &E,
+    flags: &RealFlags,
+    results: &mut [Measured<E::Case, E::Sample>],
+) -> (Vec<String>, Vec<String>) {
+    let (mut beside, mut single): (Vec<_>, Vec<_>) =
+        results.iter_mut().partition(|one| experiment.lasts(&one.case).is_some());
+    let (mut failures, mut notes) = many_at_a_time(experiment, flags, &mut beside);
+    failures.extend(one_at_a_time(experiment, flags, &mut single));
+    if !beside.is_empty() && !single.is_empty() {
+        let names: Vec<String> = single.iter().map(|one| one.case.to_string()).collect();
+        notes.push(format!("One session at a time, with none beside it: {}.", names.join("; ")));
+    } else if !single.is_empty() {
+        notes.push("One session at a time.".to_owned());
+    }
+    (failures, notes)
+}
+
 /// Measures each case with each seed, since cases beside each other would measure the machine. Each seed goes round
 /// all cases before the next, so that the machine's other work falls on all of them. Returns the failures.
 fn one_at_a_time<E: Experiment>(
     experiment: &E,
     flags: &RealFlags,
-    results: &mut [Measured<E::Case, E::Sample>],
+    results: &mut [&mut Measured<E::Case, E::Sample>],
 ) -> Vec<String> {
     let times = |case: &E::Case| experiment.times(flags, case);
     let most = results.iter().map(|one| times(&one.case)).max().unwrap_or(0);
@@ -192,18 +209,18 @@ fn one_at_a_time<E: Experiment>(
 fn many_at_a_time<E: Experiment>(
     experiment: &E,
     flags: &RealFlags,
-    lasts: Duration,
-    results: &mut [Measured<E::Case, E::Sample>],
+    results: &mut [&mut Measured<E::Case, E::Sample>],
 ) -> (Vec<String>, Vec<String>) {
     let name = experiment.title().name;
     let times = |one: &Measured<E::Case, E::Sample>| experiment.times(flags, &one.case);
     let (mut failures, mut notes) = (Vec::new(), Vec::new());
     for round in results.chunk_by_mut(|a, b| times(a) == times(b)) {
-        let count = times(&round[0]);
+        let count = times(round[0]);
         let seeds = flags.seed..flags.seed + u64::from(count);
         let items = round.iter().flat_map(|one| seeds.clone().map(|seed| (&one.case, seed)));
         let items: Vec<(&E::Case, u64)> = items.collect();
-        estimate(name, flags, items.len(), lasts);
+        let lasts = round.iter().filter_map(|one| experiment.lasts(&one.case)).max();
+        estimate(name, flags, items.len(), lasts.unwrap_or_default());
         let measure = |(case, seed): &(&E::Case, u64)| experiment.measure(case, *seed);
         let (found, note) = together(name, flags, &items, measure);
         let mut found = found.into_iter();
@@ -256,3 +273,6 @@ pub(super) fn check_recorded<E: Experiment>(file: &str, experiment: &E) -> serde
     assert_eq!(known.collect::<Vec<_>>(), tables, "{file}");
     result
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,7 +65,7 @@ impl Experiment for Server {
         self.cases.clone()
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<&str>) -> Option<Duration> {
         Some(self.span + Duration::from_secs(10))
     }
 

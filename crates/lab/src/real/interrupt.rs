@@ -51,7 +51,7 @@ impl Experiment for Interrupt {
         self.cases.clone()
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Bottleneck>) -> Option<Duration> {
         Some(ROUND * self.rounds)
     }
 

@@ -113,7 +113,7 @@ impl Experiment for Keystroke {
         Over::each(&settings.collect::<Vec<_>>(), &self.contenders)
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Setting>) -> Option<Duration> {
         Some(self.span + Duration::from_secs(4))
     }
 

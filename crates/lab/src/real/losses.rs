@@ -87,7 +87,7 @@ impl Experiment for Losses {
         if case.path.loss >= 29 { flags.times(3, 4) } else { flags.times(1, 1) }
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Point>) -> Option<Duration> {
         Some(self.span + self.tail / 3)
     }
 

@@ -125,7 +125,7 @@ impl Experiment for Paper {
         Over::each(&courses.collect::<Vec<_>>(), &self.contenders)
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Course>) -> Option<Duration> {
         Some(self.span + LEAD + self.tail / 3)
     }
 

@@ -105,7 +105,7 @@ impl Experiment for Privacy {
         flags.times(1, if is_first { SESSIONS } else { 1 })
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Trip>) -> Option<Duration> {
         Some(2 * self.span + Duration::from_secs(35))
     }
 

@@ -89,7 +89,7 @@ impl Experiment for Roaming {
         flags.times(1, 10)
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn lasts(&self, _: &Over<Disruption>) -> Option<Duration> {
         Some(WHEN + OUTAGE + REST / 3)
     }
 

@@ -142,8 +142,12 @@ impl Experiment for Ways {
         }
     }
 
-    fn lasts(&self) -> Option<Duration> {
-        Some(self.span)
+    fn lasts(&self, case: &Over<Part>) -> Option<Duration> {
+        match case.path {
+            // The time counts a login, which takes longer beside others.
+            Part::Start | Part::Copy | Part::Gone | LOST_LATER => None,
+            _ => Some(self.span),
+        }
     }
 
     fn measure(&self, case: &Over<Part>, seed: u64) -> io::Result<OverLink<Times>> {
