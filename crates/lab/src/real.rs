@@ -3,6 +3,7 @@
 
 pub(crate) mod age;
 pub(crate) mod attach;
+mod bars;
 pub(crate) mod bulk;
 pub(crate) mod claims;
 pub(crate) mod contender;

@@ -5,9 +5,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::RealFlags;
+use super::bars::{self, Bar};
 use super::contender::{Contender, Kind, Ssh, usual};
 use super::experiment::{self, Body, Experiment, Measured, Title};
 use super::outcome::{AGAIN, Samples, distributions, table};
@@ -15,7 +14,7 @@ use super::sessions::OverLink;
 use super::stage::{Setup, Shell, Stage};
 use super::typing::{Pace, Prose};
 use crate::demo::{rove_program, shell_word};
-use crate::experiments::report::{Table, paragraphs, tenths};
+use crate::experiments::report::{Table, paragraphs};
 use crate::link::Profile;
 use crate::net::scenario::Scenario;
 use crate::net::{End, FAR};
@@ -243,15 +242,13 @@ fn list(count: u32, path: Scenario) -> io::Result<OverLink<Times>> {
     Ok(OverLink { found: Times { ms, unseen: 0, server_kib: None }, late: stage.net.late() })
 }
 
-/// The bars of sessions, and whether each holds.
+/// The bars of sessions, and whether each is met.
 fn bars(all: &[Samples], viewer_kib: Option<f64>) -> Table {
-    let mut table = Table::new("bars", 1, "bar | measured | at most | n | verdict");
+    let mut bars = Vec::new();
     let of = |part: Part| all.iter().find(|samples| samples.path == part.to_string());
     let summary = |part: Part| Summary::of(&of(part)?.values);
     let mut add = |bar: &str, measured: Option<f64>, most: f64, n: usize| {
-        let Some(measured) = measured else { return };
-        let verdict = if measured <= most { "holds" } else { "more" };
-        table.rows.push(vec![json!(bar), tenths(measured), tenths(most), json!(n), json!(verdict)]);
+        bars.extend(measured.map(|measured| (Bar::exact(bar, most, measured), n)));
     };
     let n = |part: Part| of(part).map_or(0, |samples| samples.values.len());
     let longest =
@@ -266,7 +263,7 @@ fn bars(all: &[Samples], viewer_kib: Option<f64>) -> Table {
         let median = summary(list).map(|summary| summary.median);
         add(&format!("{list}, median, ms"), median, 300.0, n(list));
     }
-    table
+    bars::counted("bar | measured | at most | n | verdict", &bars)
 }
 
 const ALONE: Part = Part::Keys(0);
@@ -283,7 +280,11 @@ const SAID: Duration = Duration::from_secs(15);
 const REST: Duration = Duration::from_secs(20);
 
 /// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
-const DEPENDS: &[&str] = &["crates/lab/src/real/attach.rs", "crates/lab/src/real/text/attach.md"];
+const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/attach.rs",
+    "crates/lab/src/real/bars.rs",
+    "crates/lab/src/real/text/attach.md",
+];
 
 #[cfg(test)]
 mod tests;

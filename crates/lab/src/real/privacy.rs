@@ -1,7 +1,6 @@
 //! `rove-lab privacy`: measures how much a listener learns of keys and passwords from the packets of a session, with
 //! rove in each setting, OpenSSH with and without chaff, and mosh.
 
-mod bars;
 mod heard;
 mod leaks;
 mod passwords;
@@ -14,12 +13,12 @@ use std::time::Duration;
 use rove_ssp::SlotTiming;
 use serde_json::{Value, json};
 
-use self::bars::{Bar, table as table_of_bars};
 use self::heard::{Heard, Key, Learnt, learn};
 use self::leaks::{Check, of_leaks};
 use self::passwords::{Guessed, guess};
 use self::session::{Played, play};
 use super::RealFlags;
+use super::bars::{self, Bar};
 use super::claims;
 use super::contender::{Chaff, Contender, Kind, Ssh, lets_log_in, missing, usual};
 use super::experiment::{self, Body, Experiment, Measured, Over, Title};
@@ -379,14 +378,13 @@ fn bars(judged: &[Judged<'_>]) -> Table {
     let (slots, plain, never) = (of(SLOTS), of(SECRETS), of(NEVER));
     let half = 1e3 * SlotTiming::ROVE.slot.as_secs_f64() / 2.0;
     let chaff = of(CHAFF).map_or(f64::INFINITY, |one| one.learnt.times.value);
-    let exact = |value: f64| Estimate { value, low: value, high: value };
     let mut bars = Vec::new();
     if let Some(one) = slots {
         let it = &one.learnt;
         let lone = one.all(|it| &it.lone).map(|it| it.mean);
         let waits = Summary::of(&it.waits).map(|it| it.mean);
         bars.extend([
-            Bar::most("packets a key, both ways, --obscure", 11.0, exact(one.a_key().0)),
+            Bar::exact("packets a key, both ways, --obscure", 11.0, one.a_key().0),
             Bar::most(
                 "bits of an interval by times, or OpenSSH's if less",
                 chaff.min(0.06),
@@ -395,27 +393,29 @@ fn bars(judged: &[Judged<'_>]) -> Table {
             Bar::most("the same of intervals below 2 s", 0.02, it.below),
             Bar::most("the same with lengths", 0.2, it.sizes),
             Bar::most("echoed or not, AUC", 0.55, it.echoed),
-            Bar::most("lengths in a run up, keys only", 1.0, exact(it.lengths[0] as f64)),
-            Bar::most("lengths in a run down, keys only", 1.0, exact(it.lengths[1] as f64)),
+            Bar::exact("lengths in a run up, keys only", 1.0, it.lengths[0] as f64),
+            Bar::exact("lengths in a run down, keys only", 1.0, it.lengths[1] as f64),
             Bar::most(
                 "length of a password, letters nearer than by time, --obscure",
                 0.2,
                 one.guessed.gain,
             ),
         ]);
-        bars.extend(lone.map(|mean| Bar::most("packets for a key alone", 140.0, exact(mean))));
-        bars.extend(waits.map(|mean| Bar::most("wait for a slot, ms, mean", half, exact(mean))));
-        let longest = one.longest_wait().map(exact);
-        bars.extend(longest.map(|most| Bar::most("wait for a slot, ms, most", 2.0 * half, most)));
+        bars.extend(lone.map(|mean| Bar::exact("packets for a key alone", 140.0, mean)));
+        bars.extend(waits.map(|mean| Bar::exact("wait for a slot, ms, mean", half, mean)));
+        let longest = one.longest_wait();
+        bars.extend(longest.map(|ms| Bar::exact("wait for a slot, ms, most", 2.0 * half, ms)));
         let echo = |one: &Judged<'_>| one.all(|it| &it.echoes).map(|it| it.mean);
-        let later = echo(one).zip(never.and_then(echo)).map(|(slots, never)| exact(slots - never));
-        bars.extend(later.map(|it| Bar::most("echo later than without, ms, mean", half + 4.0, it)));
+        let later = echo(one).zip(never.and_then(echo)).map(|(slots, never)| slots - never);
+        bars.extend(
+            later.map(|ms| Bar::exact("echo later than without, ms, mean", half + 4.0, ms)),
+        );
     }
     if let Some(one) = plain {
         let it = &one.guessed;
         bars.extend([
-            Bar::most("packets a password, from its first key on", 6.0, exact(it.packets)),
-            Bar::most("the same from its Enter on", 6.0, exact(it.from_enter)),
+            Bar::exact("packets a password, from its first key on", 6.0, it.packets),
+            Bar::exact("the same from its Enter on", 6.0, it.from_enter),
             Bar::most("bits of an interval on a held line", 0.0, it.told),
             Bar::most("length of a password, letters nearer than by time", 0.2, it.gain),
         ]);
@@ -429,7 +429,7 @@ fn bars(judged: &[Judged<'_>]) -> Table {
             Bar::most("Enter of a password later than without, ms", 0.0, later)
         }));
     }
-    table_of_bars(&CLAIMED.to_string(), &bars)
+    bars::claimed(&CLAIMED.to_string(), &bars)
 }
 
 /// The slot of a program, in seconds, if it has slots.
@@ -488,6 +488,7 @@ const DEPENDS: &[&str] = &[
     "crates/lab/src/listener",
     "crates/lab/src/listener.rs",
     "crates/lab/src/predict/judge.rs",
+    "crates/lab/src/real/bars.rs",
     "crates/lab/src/real/privacy",
     "crates/lab/src/real/privacy.rs",
     "crates/lab/src/real/text/privacy.md",

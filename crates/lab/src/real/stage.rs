@@ -73,33 +73,24 @@ impl<'a> Setup<'a> {
     ) -> io::Result<Setup<'a>> {
         let lab = std::env::current_exe()?;
         let remote = vec![lab.into(), "act".into(), cast.into()];
-        let sshd = contender.sshd();
-        Ok(Setup {
-            contender,
-            echo: Echo::Never,
-            remote,
-            size,
-            sshd,
-            path,
-            tape: None,
-            drops_udp: false,
-        })
+        Ok(Setup::new(contender, remote, size, path))
     }
 
     /// A session without predictions whose program is a script for sh.
     pub(crate) fn script(contender: &'a Contender, script: &str, path: Scenario) -> Setup<'a> {
         let remote = vec!["sh".into(), "-c".into(), script.into()];
-        let (size, sshd) = (Size::DEFAULT, contender.sshd());
-        Setup {
-            contender,
-            echo: Echo::Never,
-            remote,
-            size,
-            sshd,
-            path,
-            tape: None,
-            drops_udp: false,
-        }
+        Setup::new(contender, remote, Size::DEFAULT, path)
+    }
+
+    fn new(
+        contender: &'a Contender,
+        remote: Vec<OsString>,
+        size: Size,
+        path: Scenario,
+    ) -> Setup<'a> {
+        let sshd = contender.sshd();
+        let (echo, tape, drops_udp) = (Echo::Never, None, false);
+        Setup { contender, echo, remote, size, sshd, path, tape, drops_udp }
     }
 }
 

@@ -7,9 +7,9 @@ use std::io;
 use std::time::Duration;
 
 use rove_term::Size;
-use serde_json::json;
 
 use super::RealFlags;
+use super::bars::{self, Bar};
 use super::contender::{Contender, Kind, Ssh, usual};
 use super::experiment::{self, Body, Experiment, Measured, Over, Title, samples};
 use super::interrupt;
@@ -18,7 +18,7 @@ use super::sessions::OverLink;
 use super::stage::{Setup, Shell, Stage};
 use super::typing::{Pace, Prose};
 use crate::demo::{rove_program, shell_word};
-use crate::experiments::report::{Table, paragraphs, tenths};
+use crate::experiments::report::{Table, paragraphs};
 use crate::link::Profile;
 use crate::net::scenario::Scenario;
 use crate::net::{End, FAR};
@@ -307,9 +307,9 @@ fn gone(contender: &Contender, path: Scenario) -> io::Result<OverLink<Times>> {
     Ok(OverLink { found: Times::one(clock.now().since(began)), late: stage.net.late() })
 }
 
-/// The bars of a session over ssh, and whether each holds.
+/// The bars of a session over ssh, and whether each is met.
 fn bars(all: &[Samples]) -> Table {
-    let mut table = Table::new("bars", 1, "bar | measured, ms | at most, ms | n | verdict");
+    let mut bars = Vec::new();
     let of = |part: Part, is_rove: bool| {
         let name = part.to_string();
         let is_it = |samples: &&Samples| {
@@ -326,8 +326,7 @@ fn bars(all: &[Samples]) -> Table {
         let (Some(measured), Some(n)) = (measured, of(part, true).map(|summary| summary.n)) else {
             return;
         };
-        let verdict = if measured <= most { "holds" } else { "more" };
-        table.rows.push(vec![json!(bar), tenths(measured), tenths(most), json!(n), json!(verdict)]);
+        bars.push((Bar::exact(bar, most, measured), n));
     };
     let median = |part, is_rove| of(part, is_rove).map(|summary| summary.median);
     let beyond = |part| Some(median(part, true)? - median(part, false)?);
@@ -349,7 +348,7 @@ fn bars(all: &[Samples]) -> Table {
     add("UDP lost, a new ssh, the longest", largest(LOST_LATER), 12_000.0, LOST_LATER);
     add("UDP back after seconds, the longest", largest(BACK), 5_000.0, BACK);
     add("server killed, the longest", largest(Part::Gone), 15_000.0, Part::Gone);
-    table
+    bars::counted("bar | measured, ms | at most, ms | n | verdict", &bars)
 }
 
 /// The name of rove's row.
@@ -392,6 +391,7 @@ const PANEL: &str = "\x1es";
 
 /// The parts of the lab that its numbers come from, besides those of all experiments on real programs.
 const DEPENDS: &[&str] = &[
+    "crates/lab/src/real/bars.rs",
     "crates/lab/src/real/interrupt.rs",
     "crates/lab/src/real/text/ways.md",
     "crates/lab/src/real/ways.rs",

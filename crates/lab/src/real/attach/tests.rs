@@ -24,5 +24,5 @@ fn bars_are_judged() {
     ];
     let verdicts: Vec<_> =
         bars(&all, Some(900.0)).rows.iter().map(|row| row.last().cloned().unwrap()).collect();
-    assert_eq!(verdicts, ["holds", "more", "holds", "holds"]);
+    assert_eq!(verdicts, ["met", "not met", "met", "met"]);
 }

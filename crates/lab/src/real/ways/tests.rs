@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 use crate::net::lateness::Late;
 use crate::real::experiment::check_recorded;
@@ -23,8 +25,8 @@ fn bars_are_judged() {
     ];
     let verdicts: Vec<_> = bars(&all).rows.iter().map(|row| row[1..].to_vec()).collect();
     let want = [
-        vec![json!(90.0), json!(100.0), json!(3), json!("holds")],
-        vec![json!(10_501.0), json!(10_500.0), json!(2), json!("more")],
+        vec![json!(90.0), json!(100.0), json!(3), json!("met")],
+        vec![json!(10_501.0), json!(10_500.0), json!(2), json!("not met")],
     ];
     assert_eq!(verdicts, want);
 }

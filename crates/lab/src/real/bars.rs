@@ -2,19 +2,24 @@
 
 use serde_json::{Value, json};
 
-use crate::experiments::report::{Table, thousandths};
+use crate::experiments::report::{Table, tenths, thousandths};
 use crate::listener::Estimate;
 
 /// A quantity, the most that it may be, and what was measured.
 pub(super) struct Bar {
-    name: &'static str,
+    name: String,
     most: f64,
     found: Estimate,
 }
 
 impl Bar {
-    pub(super) fn most(name: &'static str, most: f64, found: Estimate) -> Bar {
-        Bar { name, most, found }
+    pub(super) fn most(name: impl Into<String>, most: f64, found: Estimate) -> Bar {
+        Bar { name: name.into(), most, found }
+    }
+
+    /// One whose quantity has no interval.
+    pub(super) fn exact(name: impl Into<String>, most: f64, value: f64) -> Bar {
+        Bar::most(name, most, Estimate { value, low: value, high: value })
     }
 
     /// Whether it is met. A bar in the interval is neither met for sure nor missed.
@@ -29,8 +34,19 @@ impl Bar {
     }
 }
 
-/// The bars, and the path for which they are claimed.
-pub(super) fn table(claimed: &str, bars: &[Bar]) -> Table {
+/// Bars without intervals, and how many samples each rests on. The columns are the name, what was measured, the most
+/// that it may be, the number of samples and the verdict.
+pub(super) fn counted(columns: &'static str, bars: &[(Bar, usize)]) -> Table {
+    let mut table = Table::new("bars", 1, columns);
+    for (bar, n) in bars {
+        let (found, most) = (tenths(bar.found.value), tenths(bar.most));
+        table.rows.push(vec![json!(bar.name), found, most, json!(n), json!(bar.verdict())]);
+    }
+    table
+}
+
+/// Bars with intervals, and the path for which they are claimed.
+pub(super) fn claimed(path: &str, bars: &[Bar]) -> Table {
     let columns = "quantity | claimed for | at most | measured | 95 % | bar";
     let caption = "what was aimed at, and whether it is met";
     let mut table = Table::new(caption, 1, columns);
@@ -42,7 +58,7 @@ pub(super) fn table(claimed: &str, bars: &[Bar]) -> Table {
         };
         table.rows.push(vec![
             json!(bar.name),
-            json!(claimed),
+            json!(path),
             thousandths(bar.most),
             thousandths(value),
             interval,
@@ -68,7 +84,7 @@ mod tests {
             let bar = Bar::most("", 2.0, Estimate { value, low, high });
             assert_eq!(bar.verdict(), verdict, "{value}, {low} to {high}");
         }
-        let rows = table("40 ms", &[Bar::most("keys", 2.0, Estimate::default())]).rows;
+        let rows = claimed("40 ms", &[Bar::most("keys", 2.0, Estimate::default())]).rows;
         assert_eq!(rows[0][4], Value::Null);
     }
 }
