@@ -165,19 +165,34 @@ async fn drive_server(
     loop {
         let mut send = |to, _, datagram: &[u8]| port.send(to, datagram, 0);
         turn(net.now(), &mut connection, &mut out, &mut send);
-        tokio::select! {
-            biased;
-            arrived = inbox.next() => {
-                if is_quic(&arrived.datagram) {
-                    let Arrived { from, datagram: octets, ecn } = arrived;
-                    lane.pass(Batch { stride: octets.len(), octets, from, to: None, ecn });
-                } else if hear(net.now(), &mut connection, arrived) {
-                    lane.heard();
-                }
-            }
-            () = until(&net, connection.poll_timeout()) => {}
-        }
+        serve_next(&net, &inbox, &mut connection, &lane).await;
     }
+}
+
+/// Waits until a server has to act, or hears a datagram: QUIC's goes to the streams, which are told of one of the
+/// session's own. Returns whether it was such a one, and authentic.
+pub async fn serve_next(
+    net: &Net,
+    inbox: &Inbox,
+    server: &mut impl Machine,
+    lane: &QuicInbox,
+) -> bool {
+    let due = server.poll_timeout();
+    let arrived = tokio::select! {
+        biased;
+        arrived = inbox.next() => arrived,
+        () = until(net, due) => return false,
+    };
+    if is_quic(&arrived.datagram) {
+        let Arrived { from, datagram: octets, ecn } = arrived;
+        lane.pass(Batch { stride: octets.len(), octets, from, to: None, ecn });
+        return false;
+    }
+    let is_heard = hear(net.now(), server, arrived);
+    if is_heard {
+        lane.heard();
+    }
+    is_heard
 }
 
 /// One turn of a driver: sends all there is, and hears what happened.
@@ -198,14 +213,10 @@ fn turn<L: State, R: State>(
 }
 
 /// Gives the session a datagram. Returns whether it is authentic.
-fn hear<L: State, R: State>(
-    now: Time,
-    connection: &mut Connection<L, R>,
-    arrived: Arrived,
-) -> bool {
+pub fn hear(now: Time, machine: &mut impl Machine, arrived: Arrived) -> bool {
     let Arrived { from, mut datagram, ecn } = arrived;
     let arrival = Arrival { from: from.into(), congested: ecn == EcnCodepoint::Ce as u8 };
-    connection.handle_datagram(now, arrival, &mut datagram).is_ok()
+    machine.handle_datagram(now, arrival, &mut datagram).is_ok()
 }
 
 /// Watches what both ends keep for their peers, for ever.
@@ -219,7 +230,8 @@ pub async fn hold_within(ends: [Streams; 2], most: u64) {
     }
 }
 
-async fn until(net: &Net, at: Option<Time>) {
+/// Waits for this moment, or for ever.
+pub async fn until(net: &Net, at: Option<Time>) {
     match at {
         Some(at) => net.until(at).await,
         None => std::future::pending().await,

@@ -2,22 +2,21 @@
 
 use std::sync::{Arc, Mutex};
 
-use rove::testing::udp::is_quic;
 use rove_lab::testing::rng::Rng;
 use rove_session::client::{self, Obscure, TtyScreen};
 use rove_session::{Client, Escape, Peer, Server, server};
 use rove_ssp::{
-    Arrival, ConnId, Machine, NativeWire, Outbox, Role, Session as _, SessionSecrets, SlotTiming,
-    Time, Timing,
+    ConnId, Machine as _, NativeWire, Outbox, Role, Session as _, SessionSecrets, SlotTiming, Time,
+    Timing,
 };
-use rove_streams::network::EcnCodepoint;
-use rove_streams::server::{Batch, Dormant, QuicInbox};
+use rove_streams::server::{Dormant, QuicInbox};
 use rove_streams::{SecretMemory, Streams, client as streams_client};
 use rove_term::{Dialect, Screen, Size};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::network::{Arrived, Host, Inbox, Net, Port};
+use crate::network::{Host, Inbox, Net, Port};
+use crate::session::{hear, serve_next, until};
 
 /// The user of a session, and how the client's system announces its networks.
 pub struct Typing {
@@ -178,34 +177,8 @@ async fn drive_server(
         }
         seen.lock().unwrap().screens[1] = Some(server.screen().clone());
         while server.poll_event().is_some() {}
-        tokio::select! {
-            biased;
-            arrived = inbox.next() => {
-                if is_quic(&arrived.datagram) {
-                    let Arrived { from, datagram: octets, ecn } = arrived;
-                    lane.pass(Batch { stride: octets.len(), octets, from, to: None, ecn });
-                } else if hear(net.now(), &mut server, arrived) {
-                    lane.heard();
-                    if server.is_active(net.now()) {
-                        lane.mark_interactive();
-                    }
-                }
-            }
-            () = until(&net, server.poll_timeout()) => {}
+        if serve_next(&net, &inbox, &mut server, &lane).await && server.is_active(net.now()) {
+            lane.mark_interactive();
         }
-    }
-}
-
-/// Gives the session a datagram. Returns whether it is authentic.
-fn hear(now: Time, machine: &mut impl Machine, arrived: Arrived) -> bool {
-    let Arrived { from, mut datagram, ecn } = arrived;
-    let arrival = Arrival { from: from.into(), congested: ecn == EcnCodepoint::Ce as u8 };
-    machine.handle_datagram(now, arrival, &mut datagram).is_ok()
-}
-
-async fn until(net: &Net, at: Option<Time>) {
-    match at {
-        Some(at) => net.until(at).await,
-        None => std::future::pending().await,
     }
 }
