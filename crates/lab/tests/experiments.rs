@@ -8,6 +8,7 @@
 
 mod common;
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ use rove_lab::testing::experiments::sender::Sender;
 use rove_lab::testing::experiments::{Scale, collection, flood, loss, reference, roam, scrollback};
 use rove_lab::testing::host::Load;
 use rove_lab::testing::link::Profile;
+use rove_lab::testing::predict::trace::{Kind, Trace};
+use rove_term::{Dialect, Terminal, frame};
 use serde_json::{Value, json};
 
 /// Compares the tables of a small run with those of `tests/golden/`, octet by octet, and their columns and rows with
@@ -78,6 +81,33 @@ fn keys_over_lossy_paths() {
     other_paths(&report.tables[1]);
     typed_letters(&report.tables[2]);
     stock_peers(&report.tables[3]);
+}
+
+/// The octets with which our differ follows a recording, from what each output leaves on the screen to the next: to a stock
+/// client, and to ours. How many frames stock's server makes of it is a matter of real time, so that `rove-lab frames`
+/// compares each run with one of stock.
+#[test]
+fn frames_of_a_recording() {
+    let file = format!("{}/traces/own/less.cast", env!("CARGO_MANIFEST_DIR"));
+    let trace = Trace::load(Path::new(&file)).unwrap();
+    let dialects = [Dialect::MOSH, Dialect::ROVE];
+    let mut terminal = Terminal::new(trace.size, Dialect::ROVE);
+    let mut found = String::from("output | octets to a stock client | to ours\n");
+    let mut sums = [0; 2];
+    for (number, event) in trace.events.iter().enumerate() {
+        let Kind::Output(octets) = &event.kind else { continue };
+        let before = terminal.screen().clone();
+        terminal.advance(octets);
+        let lengths = dialects.map(|dialect| {
+            let mut out = Vec::new();
+            frame(&before, terminal.screen(), &dialect, &mut out);
+            out.len()
+        });
+        sums = [0, 1].map(|at| sums[at] + lengths[at]);
+        writeln!(found, "{number} | {} | {}", lengths[0], lengths[1]).unwrap();
+    }
+    writeln!(found, "all | {} | {}", sums[0], sums[1]).unwrap();
+    check_golden("frames", &found);
 }
 
 fn other_paths(table: &Table) {

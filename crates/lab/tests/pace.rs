@@ -29,14 +29,22 @@ fn check_alone(long: Long, queue_percent: u64, loss_ppm: u32, mbit_min: f64) {
     assert!(median <= most, "{what}: ping {median:.1} ms");
 }
 
-/// Nine seconds of each path that changes, marks or polices, packet by packet. CUBIC is left out: quinn takes its cube
-/// roots from the system's library, which need not be the same everywhere. A change of the controller is recorded with
+/// Nine seconds of each path that changes, marks or polices, and three of our controller alone, packet by packet. CUBIC
+/// and BBR are left out: quinn takes cube roots from the system's library, which need not be the same everywhere, and
+/// draws where BBR's cycle begins. A change of the controller is recorded with
 /// `RECORD=1 cargo test -p rove-lab --test pace`, in the same commit.
 #[test]
 fn courses_are_as_recorded() {
     let mut found =
         String::from("path | octets | sent | taken for lost | pings | sum of pings, us\n");
-    for (name, plan) in cases(9 * SEC) {
+    let mut all: Vec<(String, Plan)> =
+        cases(9 * SEC).into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect();
+    for (queue, loss) in [(100, 0), (100, 10_000), (10, 0), (10, 10_000)] {
+        let plan = Long::ALL[0].plan(queue, Chance::per_million(loss));
+        let name = format!("alone, queue {queue} %, loss {loss} ppm");
+        all.push((name, Plan { span: 3 * SEC, ..plan }));
+    }
+    for (name, plan) in all {
         if plan.flows.iter().any(|flow| flow.control == Control::Cubic) {
             continue;
         }
