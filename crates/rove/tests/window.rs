@@ -7,6 +7,7 @@ mod gate;
 mod terminal;
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use rove_term::{Dialect, Size, Underline};
 use terminal::{Directory, ROVE, Terminal};
@@ -121,17 +122,18 @@ fn answers_do_not_outlive_the_session() {
 
 /// Answers that come when the session is over already, for two signals make it end at once, are taken all
 /// the same. A second after the questions nobody waits for them any more, which on a busy machine can be too
-/// soon: one attempt in twenty is enough.
+/// soon: an attempt that has lasted so long says nothing.
 #[test]
 fn late_answers_are_not_typed_either() {
     const ANSWERS: &str = "\x1b[?2026;2$y\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62c";
+    const WAITED: Duration = Duration::from_secs(1);
     let directory = Directory::new("late");
     let pid_file = directory.script("pid", "");
     let rove = format!("{ROVE} --local --server={ROVE} 127.0.0.1 sleep 100");
     let line =
         format!("sh -c 'echo $$ >{pid_file}; exec {rove}'; echo ov''er; stty -icanon; cat -v");
-    let mut typed = String::new();
     for attempt in 0..20 {
+        let began = Instant::now();
         let mut terminal = Terminal::run("sh", &["-c", &line], &[]);
         terminal.expect("\x1b[c");
         let pid = std::fs::read_to_string(&pid_file).unwrap();
@@ -140,17 +142,20 @@ fn late_answers_are_not_typed_either() {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         terminal.type_keys(ANSWERS);
         terminal.expect("over");
+        // The questions came after it had begun, and the client has ended before that was read.
+        let lasted = began.elapsed();
         terminal.type_keys("next");
         terminal.expect("next");
-        typed = terminal.text().rsplit("over").next().unwrap().to_owned();
+        let typed = terminal.text().rsplit("over").next().unwrap().to_owned();
         if !typed.contains("rgb") {
             if attempt > 0 {
                 gate::retried("late_answers_are_not_typed_either", "answers came too late");
             }
             return;
         }
+        assert!(lasted >= WAITED, "answers were typed after {lasted:?}: {typed:?}");
     }
-    panic!("answers were typed every time: {typed:?}");
+    panic!("no session was over within {WAITED:?}");
 }
 
 /// Which screen a session takes, and how that is chosen.
