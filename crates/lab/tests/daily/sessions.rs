@@ -296,7 +296,7 @@ fn taken_over(host: &Host) -> Outcome {
 }
 
 /// How long the client of row 14 sleeps. An hour of it is `the_end_of_a_command_waits_for_a_client_that_sleeps` of
-/// `session/tests/sessions.rs`, in virtual time; here it is long enough for the client to count as away, and for its
+/// `session/tests/sessions/end.rs`, in virtual time; here it is long enough for the client to count as away, and for its
 /// address to be forgotten.
 const SLEEP: Duration = Duration::from_secs(45);
 
