@@ -222,6 +222,7 @@ pub const VIRTUAL: &[&str] = &[
     "crates/lab/src/experiments.rs",
     "crates/lab/src/experiments/report.rs",
     "crates/lab/src/internet.rs",
+    "crates/lab/src/link",
     "crates/lab/src/link.rs",
     "crates/lab/src/local_clock.rs",
     "crates/lab/src/opportunities.rs",

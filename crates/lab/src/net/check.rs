@@ -368,6 +368,7 @@ const STEPS_MAX: usize = 8;
 
 /// The code that the numbers come from.
 const DEPENDS: &[&str] = &[
+    "crates/lab/src/link",
     "crates/lab/src/link.rs",
     "crates/lab/src/net",
     "crates/lab/src/net.rs",

@@ -263,6 +263,7 @@ fn version(program: &str, flag: &str) -> Option<String> {
 /// What the numbers of all experiments on real programs come from.
 pub(crate) const REAL: &[&str] = &[
     "Cargo.lock",
+    "crates/lab/src/link",
     "crates/lab/src/link.rs",
     "crates/lab/src/net",
     "crates/lab/src/net.rs",
