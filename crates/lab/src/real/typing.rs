@@ -1,5 +1,6 @@
 //! Types keys at a real client and notes when each is seen on its screen.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -232,20 +233,29 @@ impl Seen {
     }
 }
 
-/// Graphemes that were painted and that the program never held in their cell. It is read from outside and knows
-/// no frames: a grapheme of any time of the recording counts as right, so that delay alone makes nothing wrong.
+/// Graphemes, blanks too, that were painted and that the program never held in their cell. It is read from outside and
+/// knows no frames: a grapheme of any time since the first key counts as right, so that delay alone makes nothing wrong.
 fn wrong(trace: &Trace, paints: &[(Duration, Screen)]) -> Vec<(u16, u16)> {
-    let mut held: std::collections::HashMap<(u16, u16), std::collections::HashSet<String>> =
-        Default::default();
+    // Empty until the first key.
+    let mut held: HashMap<(u16, u16), HashSet<String>> = HashMap::new();
     let mut terminal = Terminal::new(trace.size, crate::predict::DIALECT);
     let mut before = terminal.screen().clone();
     for event in &trace.events {
-        let Kind::Output(octets) = &event.kind else { continue };
-        terminal.advance(octets);
-        changed(&before, terminal.screen(), |at, text| {
-            held.entry(at).or_default().insert(text);
-        });
-        before = terminal.screen().clone();
+        match &event.kind {
+            Kind::Key(_) if held.is_empty() => {
+                held = cells(&before).map(|at| (at, [text(&before, at.0, at.1)].into())).collect();
+            }
+            Kind::Output(octets) => {
+                terminal.advance(octets);
+                if !held.is_empty() {
+                    changed(&before, terminal.screen(), |at, text| {
+                        held.entry(at).or_default().insert(text);
+                    });
+                }
+                before = terminal.screen().clone();
+            }
+            _ => {}
+        }
     }
     let mut wrong = Vec::new();
     let Some(((_, first), rest)) = paints.split_first() else { return wrong };
@@ -255,13 +265,19 @@ fn wrong(trace: &Trace, paints: &[(Duration, Screen)]) -> Vec<(u16, u16)> {
             let bar = at.0 == 0
                 && ["mosh: ", "rove: "].iter().any(|bar| screen.row_text(0).starts_with(bar));
             let known = held.get(&at).is_some_and(|texts| texts.contains(&text));
-            if !known && !bar && !text.trim().is_empty() {
+            if !known && !bar && !text.is_empty() {
                 wrong.push(at);
             }
         });
         before = screen;
     }
     wrong
+}
+
+/// The place of each cell.
+fn cells(screen: &Screen) -> impl Iterator<Item = (u16, u16)> + use<> {
+    let Size { rows, cols, .. } = screen.size();
+    (0..rows).flat_map(move |row| (0..cols).map(move |col| (row, col)))
 }
 
 /// Each cell whose grapheme differs from before.
@@ -287,3 +303,33 @@ const LOOK: Duration = Duration::from_millis(5);
 const LINE_COLUMNS: u32 = 60;
 /// The time the program takes to answer a key.
 const ECHO: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::trace::Event;
+
+    #[test]
+    fn blanks_are_wrong_where_the_program_held_none_since_the_first_key() {
+        let event = |kind| Event { at: Duration::ZERO, kind };
+        let output = |octets: &[u8]| event(Kind::Output(octets.to_vec()));
+        let key = || event(Kind::Key(b"x".to_vec()));
+        let events = vec![output(b"old"), output(b"\rnew"), key(), output(b" x"), key()];
+        let trace = Trace { name: String::new(), size: Size::DEFAULT, events };
+        let painted = |octets: &[u8]| {
+            let mut terminal = Terminal::new(trace.size, crate::predict::DIALECT);
+            terminal.advance(octets);
+            (Duration::ZERO, terminal.screen().clone())
+        };
+        for (octets, expected) in [
+            (b"new x".as_slice(), vec![]),
+            (b"new  ", vec![]),
+            (b"ne", vec![(0, 2)]),
+            (b"old", vec![(0, 0), (0, 1), (0, 2)]),
+            (b"rove: the bar, from which all is blank", vec![]),
+        ] {
+            let paints = [painted(b"new"), painted(octets)];
+            assert_eq!(wrong(&trace, &paints), expected, "{:?}", paints[1].1.row_text(0));
+        }
+    }
+}
