@@ -36,8 +36,6 @@ pub struct Counts {
     /// Parts of files from which a copy went on, and copies begun while a dead client's receiver was there.
     pub parts: u64,
     pub left: u64,
-    /// Files whose part such a receiver wrote to while its lock was waited for: the user is told, and copies again.
-    pub disturbed: u64,
     /// A hash of the lengths and times of all datagrams.
     pub trace: u64,
 }
@@ -75,7 +73,6 @@ impl Counts {
         self.full_disks += other.full_disks;
         self.parts += other.parts;
         self.left += other.left;
-        self.disturbed += other.disturbed;
     }
 
     /// The rare things that must happen to forwardings, by name.

@@ -17,6 +17,10 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Octets of kind and length.
 pub(crate) const HEADER_BYTES: usize = 5;
 
+/// The bit of a file's mode by which its sender says that it hears `Ask` and `Want` again. Receivers that do not know it
+/// take the permissions alone.
+pub(crate) const ANEW: u16 = 1 << 15;
+
 /// The most beginnings of a file whose hashes a receiver asks for.
 pub(crate) const MARKS_MAX: usize = 4;
 
@@ -58,7 +62,7 @@ pub enum Message<'a> {
     Gone {
         /// The number of its entry.
         index: u32,
-        /// The reason, for the user; empty if the receiver gave it up.
+        /// The reason, for the user; empty if the receiver gave it up, or wants it anew.
         why: &'a [u8],
     },
     /// From the sender: the hashes of the requested beginnings of this file, as far as the file is long
@@ -69,14 +73,16 @@ pub enum Message<'a> {
         /// In the order asked.
         marks: Vec<Mark>,
     },
-    /// From the receiver: asks for hashes of beginnings of this file, before `Want`. Once for each file.
+    /// From the receiver: asks for hashes of beginnings of this file, before `Want`. Once for each file, and again where
+    /// `Want` may come again.
     Ask {
         /// The number of its entry.
         index: u32,
         /// How long each beginning is, shortest first; at least one, at most `MARKS_MAX`.
         lengths: Vec<u64>,
     },
-    /// From the receiver: send this file.
+    /// From the receiver: send this file. Once for each file; a few times more, each after its `Begin`, if the sender
+    /// hears that (`mode` of its entry). It then breaks off what it sends of the file, and begins anew.
     Want {
         /// The number of its entry.
         index: u32,
@@ -116,7 +122,8 @@ pub struct Entry<'a> {
     pub name: &'a [u8],
     /// Its type and size or target.
     pub kind: Kind<'a>,
-    /// Its permissions; only the lowest nine bits count.
+    /// Its permissions in the lowest nine bits. The highest one says of a file that its sender begins it anew when it is
+    /// asked to; others do not count.
     pub mode: u16,
     /// Its times.
     pub times: Times,

@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::copy::message::{Message, Outcome, shown};
+use crate::copy::message::{Malformed, Message, Outcome, shown};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::source::{Roots, SourceFile};
-use crate::copy::watch::Watch;
+use crate::copy::watch::{Counted, Watch};
 use crate::os::stat::Stat;
 
 /// Why a sender stops.
@@ -44,11 +44,54 @@ pub(crate) struct Listed {
     pub(crate) waits: bool,
     /// The state of the file when its marks were sent.
     pub(crate) marked: Option<Stamp>,
+    /// It was begun, so the receiver may want it anew.
+    pub(crate) has_begun: bool,
+    /// How often it was wanted anew: at most [`ANEW_MAX`] times.
+    pub(crate) anew: u8,
+    /// What the [`Watch`] has counted of an earlier beginning.
+    pub(crate) counted: Counted,
 }
 
 impl Listed {
     pub(crate) fn new(place: SourceFile, shown: Vec<u8>) -> Listed {
-        Listed { place, shown, is_asked: false, is_wanted: false, waits: false, marked: None }
+        Listed {
+            place,
+            shown,
+            is_asked: false,
+            is_wanted: false,
+            waits: false,
+            marked: None,
+            has_begun: false,
+            anew: 0,
+            counted: Counted::default(),
+        }
+    }
+
+    /// The receiver asks for it again. Fails if it may not: it has not begun, or was asked for too often.
+    fn begin_anew(&mut self) -> Result<(), Malformed> {
+        if !self.has_begun || self.anew == ANEW_MAX {
+            return Err(Malformed);
+        }
+        self.anew += 1;
+        (self.is_asked, self.is_wanted, self.waits) = (false, false, false);
+        (self.has_begun, self.marked) = (false, None);
+        Ok(())
+    }
+
+    fn ask(&mut self) -> Result<(), Malformed> {
+        if self.is_asked || self.is_wanted {
+            self.begin_anew()?;
+        }
+        self.is_asked = true;
+        Ok(())
+    }
+
+    fn want(&mut self) -> Result<(), Malformed> {
+        if self.is_wanted {
+            self.begin_anew()?;
+        }
+        self.is_wanted = true;
+        Ok(())
     }
 }
 
@@ -136,20 +179,14 @@ impl Outgoing<'_> {
         loop {
             match inbox.hear().await {
                 Ok(Message::Ask { index, lengths }) => {
-                    let mut state = self.lock();
-                    match state.held.get_mut(&index) {
-                        Some(held) if !held.is_asked && !held.is_wanted => held.is_asked = true,
-                        _ => return Over::Malformed,
+                    if self.wish(index, Wish::Marks(lengths)).is_err() {
+                        return Over::Malformed;
                     }
-                    state.wanted.push_back((index, Wish::Marks(lengths)));
                 }
                 Ok(Message::Want { index, offset }) => {
-                    let mut state = self.lock();
-                    match state.held.get_mut(&index) {
-                        Some(held) if !held.is_wanted => held.is_wanted = true,
-                        _ => return Over::Malformed,
+                    if self.wish(index, Wish::Octets(offset)).is_err() {
+                        return Over::Malformed;
                     }
-                    state.wanted.push_back((index, Wish::Octets(offset)));
                 }
                 Ok(Message::Waiting { index, heard }) => {
                     let mut state = self.lock();
@@ -182,6 +219,21 @@ impl Outgoing<'_> {
             self.changed.notify_waiters();
         }
     }
+
+    /// Takes a wish of the receiver.
+    fn wish(&self, index: u32, wish: Wish) -> Result<(), Malformed> {
+        let mut state = self.lock();
+        let Some(held) = state.held.get_mut(&index) else {
+            // One that is wanted anew may have been given up here meanwhile, which the receiver hears.
+            return if state.lost.contains(&index) { Ok(()) } else { Err(Malformed) };
+        };
+        match wish {
+            Wish::Marks(_) => held.ask()?,
+            Wish::Octets(_) => held.want()?,
+        }
+        state.wanted.push_back((index, wish));
+        Ok(())
+    }
 }
 
 pub(crate) fn line(path: &[u8], why: &str) -> String {
@@ -190,6 +242,14 @@ pub(crate) fn line(path: &[u8], why: &str) -> String {
 
 /// The most listed and unfinished files. At 100 ms and 4 kB a file this many fill 2 Gbit/s.
 pub(crate) const FILES_MAX: usize = 65_536;
+
+/// How often a file is wanted anew after another copy has written to its part: by each of a few ends that dead clients
+/// left, once.
+pub(crate) const ANEW_MAX: u8 = 4;
+
+/// The most files that were begun and given up here of which a wish that crosses that is borne. A receiver that has more
+/// of them disturbed at once is taken for one that breaks the protocol.
+const LOST_MAX: usize = 1024;
 
 /// Attributes that show whether a file has changed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -210,7 +270,24 @@ pub(crate) struct State {
     pub(crate) held: HashMap<u32, Listed>,
     /// The receiver's requests in its order: of each held file its marks once, and then the file once.
     pub(crate) wanted: VecDeque<(u32, Wish)>,
+    /// The last files that were begun and given up here: at most [`LOST_MAX`].
+    lost: VecDeque<u32>,
     pub(crate) over: Option<Over>,
+}
+
+impl State {
+    /// Whether the receiver still wants a file as it was begun: its number, and how often it was wanted anew.
+    pub(crate) fn wants(&self, (index, anew): (u32, u8)) -> bool {
+        self.held.get(&index).is_some_and(|held| held.anew == anew)
+    }
+
+    /// Gives a file up. The receiver is to hear it.
+    pub(crate) fn give_up(&mut self, index: u32) {
+        if self.held.remove(&index).is_some_and(|held| held.has_begun) {
+            self.lost.truncate(LOST_MAX - 1);
+            self.lost.push_front(index);
+        }
+    }
 }
 
 /// A receiver's request for a file.

@@ -4,6 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use crate::copy::disk::Disk;
 use crate::copy::hashed::Hashed;
 use crate::copy::held::{self, Held};
@@ -199,7 +201,7 @@ impl Part {
             if size == 0 {
                 discard(disk, &file, directory.as_fd(), &part_name);
             }
-            return Err(io::Error::other("another copy has written to it meanwhile"));
+            return Err(io::Error::other(Meanwhile::Written));
         }
         if size != offset {
             disk.set_length(file.as_fd(), offset)?;
@@ -294,6 +296,11 @@ impl Part {
         })
     }
 
+    /// How much of the file there is, with what was there already.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
     /// The number of its directory's disk: in an overlay of several disks files have others.
     pub(super) fn device(&self) -> Option<u64> {
         fstat(&self.directory).ok().map(|stat| stat.st_dev)
@@ -313,7 +320,23 @@ fn discard(disk: &Disk, file: &OwnedFd, at: BorrowedFd<'_>, name: &[u8]) {
 }
 
 fn replaced() -> io::Error {
-    io::Error::other("another copy has gone on with it meanwhile")
+    io::Error::other(Meanwhile::Replaced)
+}
+
+/// Another copy's doing: what is there is to be looked at anew.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+enum Meanwhile {
+    /// Between our look at the part and its lock.
+    #[error("another copy has written to it meanwhile")]
+    Written,
+    /// While the lock was released.
+    #[error("another copy has gone on with it meanwhile")]
+    Replaced,
+}
+
+/// Whether a file failed because another copy has worked at its part, so that the file may begin anew.
+pub(super) fn is_disturbed(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|why| why.is::<Meanwhile>())
 }
 
 /// Whether this file has this name.

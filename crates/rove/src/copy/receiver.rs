@@ -18,15 +18,17 @@ use tokio::sync::mpsc::{Sender, channel};
 
 use crate::copy::disk::reason;
 use crate::copy::lock_wait::LockWait;
-use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown};
+use crate::copy::message::{
+    ANEW, DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown,
+};
 use crate::copy::order::Links;
 use crate::copy::outgoing::FILES_MAX;
 use crate::copy::part::{Part, Seen, agreed, changed};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{NoDestination, Target, TargetError};
-use crate::copy::watch::Watch;
+use crate::copy::watch::{Counted, Watch};
 use crate::os::fs::{AsFd, Mode, fstat, permissions};
-use awaited::{Awaited, Current, Wanted};
+use awaited::{Awaited, Current, File, Wanted};
 use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
 use guesses::Guesses;
@@ -217,18 +219,25 @@ impl Receiver<'_> {
             Kind::Link { target } => self.link(entry, target),
             Kind::File { size } => self.file(index, entry, size).await?,
         };
-        let why = match added {
-            Ok(()) => return Ok(()),
-            Err(NoDestination::Unasked(why)) => return Err(Over::Failed(why)),
-            Err(NoDestination::Skipped) => {
+        match added {
+            Ok(()) => Ok(()),
+            Err(why) => self.leave_out(index, &self.target.shown(entry), why).await,
+        }
+    }
+
+    /// Leaves out an entry that has no place.
+    async fn leave_out(&mut self, index: u32, path: &[u8], why: NoDestination) -> Result<(), Over> {
+        match why {
+            NoDestination::Unasked(why) => Err(Over::Failed(why)),
+            NoDestination::Skipped => {
                 self.shared.watch.skip();
-                self.out.send(&Message::Done { index, outcome: Outcome::Skipped }).await?;
-                return Ok(());
+                Ok(self.out.send(&Message::Done { index, outcome: Outcome::Skipped }).await?)
             }
-            Err(NoDestination::Why(why)) => why,
-        };
-        let why = format!("{}: {why}", shown(&self.target.shown(entry)));
-        Ok(self.shared.give_up(index, why, &mut self.out).await?)
+            NoDestination::Why(why) => {
+                let why = format!("{}: {why}", shown(path));
+                Ok(self.shared.give_up(index, why, &mut self.out).await?)
+            }
+        }
     }
 
     /// The permissions of the source, if they are kept; else reduced by the umask.
@@ -252,21 +261,34 @@ impl Receiver<'_> {
             Ok(destination) => destination,
             Err(why) => return Ok(Err(why)),
         };
+        let file = File {
+            destination,
+            shown: self.target.shown(entry),
+            size,
+            mode: self.mode(entry),
+            times: self.job.receive.preserve.then_some(entry.times),
+            may_begin_anew: entry.mode & ANEW != 0,
+            anew: 0,
+        };
+        self.ask(index, file).await
+    }
+
+    /// Looks at what there is of a file, and asks for the rest.
+    async fn ask(&mut self, index: u32, file: File) -> Result<Result<(), NoDestination>, Over> {
         let mut existing = Existing::default();
+        let File { destination, size, anew, .. } = &file;
         if !destination.is_fresh {
-            let directory = match self.target.directory_of(&destination) {
+            let directory = match self.target.directory_of(destination) {
                 Ok(directory) => directory,
                 Err(why) => return Ok(Err(why)),
             };
             let (at, guesses) = (directory.as_fd(), &mut self.guesses);
-            existing = match Existing::look(at, &destination.name, size, guesses) {
+            existing = match Existing::look(at, &destination.name, *size, guesses, *anew) {
                 Ok(existing) => existing,
                 Err(error) => return Ok(Err(NoDestination::Why(reason(&error)))),
             };
         }
-        let times = self.job.receive.preserve.then_some(entry.times);
-        let finish = existing.finish(self.mode(entry), times);
-        let shown = self.target.shown(entry);
+        let finish = existing.finish(file.mode, file.times);
         let state = match existing.comparable {
             None => {
                 self.out.send(&Message::Want { index, offset: 0 }).await?;
@@ -278,8 +300,27 @@ impl Receiver<'_> {
             }
         };
         let is_in_place = existing.is_in_place;
-        self.files.insert(index, Awaited { destination, finish, shown, state, is_in_place });
+        self.files.insert(index, Awaited { file, finish, state, is_in_place });
         Ok(Ok(()))
+    }
+
+    /// Asks for the current file anew, by what is there of it now that another copy has worked at it. What the sender
+    /// has sent of it is dropped, and so is what it sends until it hears that.
+    async fn begin_anew(
+        &mut self,
+        index: u32,
+        awaited: Awaited,
+        counted: Counted,
+    ) -> Result<(), Over> {
+        self.current = Current::Outdated { index };
+        self.shared.watch.take_back(counted);
+        let mut file = awaited.file;
+        file.anew += 1;
+        let path = file.shown.clone();
+        match self.ask(index, file).await? {
+            Ok(()) => Ok(()),
+            Err(why) => self.leave_out(index, &path, why).await,
+        }
     }
 
     /// Compares our file with the sender's marks, and asks for the rest.
@@ -291,7 +332,7 @@ impl Receiver<'_> {
             return Err(malformed());
         }
         let name = awaited.name_here();
-        let directory = self.target.directory(awaited.destination.parent).ok();
+        let directory = self.target.directory(awaited.file.destination.parent).ok();
         let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
         let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
         if awaited.is_in_place && offset > 0 {
@@ -335,15 +376,15 @@ impl Receiver<'_> {
         };
         // The second of what a pattern stands for is listed with the first, and has been heard, unless more is told
         // between them than is gathered at a time.
-        if let Err(error) = self.target.check(&awaited.destination) {
-            return self.fail(index, &awaited.shown, &error, None).await;
+        if let Err(error) = self.target.check(&awaited.file.destination) {
+            return self.fail(index, &awaited.file.shown, &error, None).await;
         }
-        self.shared.watch.begin(&awaited.shown, offset);
+        self.shared.watch.begin(&awaited.file.shown, offset);
         if awaited.is_in_place && offset > 0 {
             self.current = Current::Same { index, awaited, seen };
             return Ok(());
         }
-        let destination = &awaited.destination;
+        let destination = &awaited.file.destination;
         let seen = seen.filter(|_| !awaited.is_in_place);
         let (disk, owner) = (&self.job.disk, awaited.finish.owner);
         let directory = self.target.directory(destination.parent);
@@ -351,7 +392,7 @@ impl Receiver<'_> {
         let wait = LockWait {
             workers: self.job.workers,
             index,
-            path: &awaited.shown,
+            path: &awaited.file.shown,
             watch: self.shared.watch,
             sender: (self.job.waits == Waits::Told).then_some(&mut self.out),
         };
@@ -361,13 +402,17 @@ impl Receiver<'_> {
         };
         match opened {
             Ok(part) => {
-                let hasher = Box::default();
-                self.current = Current::File { index, awaited, part, hasher };
+                let (spared, hasher) = (offset, Box::default());
+                self.current = Current::File { index, awaited, part, spared, hasher };
                 Ok(())
+            }
+            Err(error) if awaited.begins_anew(&error) => {
+                let counted = Counted { bytes: offset, spared: offset };
+                self.begin_anew(index, awaited, counted).await
             }
             Err(error) => {
                 let device = device.map(|stat| stat.st_dev);
-                self.fail(index, &awaited.shown, &error, device).await
+                self.fail(index, &awaited.file.shown, &error, device).await
             }
         }
     }
@@ -379,20 +424,25 @@ impl Receiver<'_> {
         self.go_on(parked).await
     }
 
-    /// Gives up the current file if the write failed.
+    /// Gives up the current file if the write failed, or asks for it anew.
     async fn go_on(&mut self, done: io::Result<()>) -> Result<(), Over> {
         let Err(error) = done else { return Ok(()) };
         match std::mem::replace(&mut self.current, Current::None) {
+            Current::File { index, awaited, part, spared, .. } if awaited.begins_anew(&error) => {
+                let counted = Counted { bytes: part.at(), spared };
+                drop(part);
+                self.begin_anew(index, awaited, counted).await
+            }
             Current::File { index, awaited, part, .. } => {
                 let device = part.device();
                 // Its lock goes before anybody hears that it failed.
                 drop(part);
-                self.fail(index, &awaited.shown, &error, device).await
+                self.fail(index, &awaited.file.shown, &error, device).await
             }
             Current::Same { index, awaited, .. } => {
-                self.fail(index, &awaited.shown, &error, None).await
+                self.fail(index, &awaited.file.shown, &error, None).await
             }
-            Current::None | Current::Unwanted { .. } => Ok(()),
+            Current::None | Current::Unwanted { .. } | Current::Outdated { .. } => Ok(()),
         }
     }
 
@@ -408,46 +458,52 @@ impl Receiver<'_> {
     }
 
     async fn data(&mut self, data: &[u8]) -> Result<(), Over> {
-        self.shared.watch.pass(data.len() as u64);
         let written = match &mut self.current {
             Current::None => return Err(malformed()),
-            Current::Unwanted { .. } => return Ok(()),
+            Current::Outdated { .. } => return Ok(()),
+            Current::Unwanted { .. } => Ok(()),
             Current::Same { .. } => Err(changed()),
             Current::File { part, hasher, .. } => {
                 hasher.update(data);
                 part.write(&self.job.disk, data)
             }
         };
+        if written.is_ok() {
+            self.shared.watch.pass(data.len() as u64);
+        }
         self.go_on(written).await
     }
 
     async fn hole(&mut self, length: u64) -> Result<(), Over> {
-        self.shared.watch.pass(length);
         let skipped = match &mut self.current {
             Current::None => return Err(malformed()),
-            Current::Unwanted { .. } => return Ok(()),
+            Current::Outdated { .. } => return Ok(()),
+            Current::Unwanted { .. } => Ok(()),
             Current::Same { .. } => Err(changed()),
             Current::File { part, hasher, .. } => {
                 hasher.update(&length.to_le_bytes());
                 part.skip(length)
             }
         };
+        if skipped.is_ok() {
+            self.shared.watch.pass(length);
+        }
         self.go_on(skipped).await
     }
 
     async fn end(&mut self, digest: &Digest, finish: &Sender<Finished>) -> Result<(), Over> {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => Err(malformed()),
-            Current::Unwanted { .. } => Ok(()),
+            Current::Unwanted { .. } | Current::Outdated { .. } => Ok(()),
             Current::Same { index, awaited, seen } => self.same(index, &awaited, seen).await,
-            Current::File { index, awaited, part, hasher } => {
+            Current::File { index, awaited, part, hasher, .. } => {
                 if hasher.finalize().as_bytes() != digest {
                     part.discard(&self.job.disk);
-                    let path = shown(&awaited.shown);
+                    let path = shown(&awaited.file.shown);
                     let why = format!("{path}: it arrived damaged; copy it again");
                     return Ok(self.shared.give_up(index, why, &mut self.out).await?);
                 }
-                let Awaited { finish: with, shown, .. } = awaited;
+                let (with, shown) = (awaited.finish, awaited.file.shown);
                 // The finishers live as long as this end of the queue.
                 let job = Finished { index, part, finish: with, shown };
                 finish.send(job).await.map_err(|_| Over::Ended)
@@ -463,7 +519,7 @@ impl Receiver<'_> {
         awaited: &Awaited,
         seen: Option<Seen>,
     ) -> Result<(), Over> {
-        let Awaited { destination, finish, .. } = awaited;
+        let Awaited { file: File { destination, shown, .. }, finish, .. } = awaited;
         let set = self.target.directory(destination.parent).and_then(|directory| {
             let (at, name) = (directory.as_fd(), destination.name.as_bytes());
             match (finish.times.is_some(), seen) {
@@ -473,10 +529,7 @@ impl Receiver<'_> {
             }
         });
         if let Err(error) = set {
-            return Ok(self
-                .shared
-                .fail(index, &awaited.shown, &error, None, &mut self.out)
-                .await?);
+            return Ok(self.shared.fail(index, shown, &error, None, &mut self.out).await?);
         }
         self.shared.watch.done();
         Ok(self.out.send(&Message::Done { index, outcome: Outcome::Done }).await?)
@@ -489,6 +542,16 @@ impl Receiver<'_> {
             | Current::Unwanted { index: current } => {
                 if *current != index {
                     return Err(malformed());
+                }
+                self.current = Current::None;
+            }
+            Current::Outdated { index: current } => {
+                if *current != index {
+                    return Err(malformed());
+                }
+                // Without a reason it is the answer to our wish, and the file comes anew.
+                if !why.is_empty() {
+                    self.files.remove(&index);
                 }
                 self.current = Current::None;
             }

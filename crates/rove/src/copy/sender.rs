@@ -12,7 +12,7 @@ use crate::copy::message::{DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, 
 use crate::copy::outgoing::{Listed, Outgoing, Over, Stamp, Wish, line};
 use crate::copy::pipe::{Inbox, Outbox};
 use crate::copy::walk::{MATCHES_MAX, Sources, Walker, vanished};
-use crate::copy::watch::Watch;
+use crate::copy::watch::{Counted, Watch};
 use crate::copy::workers::Workers;
 use crate::os::fs::{self, Errno, OwnedFd, SeekFrom, fstat};
 use crate::os::stat::{FileType, Stat};
@@ -71,7 +71,7 @@ struct Sending<'a> {
 enum GivenUp {
     /// For this reason.
     Why(String),
-    /// The receiver gave it up.
+    /// The receiver gave it up, or wants it anew.
     ByReceiver,
     /// The whole copy ends.
     Over(Over),
@@ -104,7 +104,7 @@ impl Sending<'_> {
                     // Before there is room for another file: the receiver counts those it waits for, too.
                     self.out.flush().await?;
                     self.hold.watch.trouble(line);
-                    self.hold.lock().held.remove(&index);
+                    self.hold.lock().give_up(index);
                     self.hold.changed.notify_waiters();
                 }
                 Err(GivenUp::Over(over)) => return Err(over),
@@ -171,9 +171,18 @@ impl Sending<'_> {
         }
         // What was hashed and has changed since is sent from its beginning.
         let offset = if held.marked == Some(Stamp::of(&before)) { wanted.min(size) } else { 0 };
+        if let Some(held) = self.hold.lock().held.get_mut(&index) {
+            held.has_begun = true;
+        }
         self.out.send(&Message::Begin { index, offset }).await.map_err(Over::from)?;
+        self.hold.watch.take_back(held.counted);
         self.hold.watch.begin(&held.shown, offset);
-        let digest = self.contents(index, &file, &before, offset, size).await?;
+        let mut at = offset;
+        let sent = self.contents((index, held.anew), &file, &before, &mut at, size).await;
+        if let Some(held) = self.hold.lock().held.get_mut(&index) {
+            held.counted = Counted { bytes: at, spared: offset };
+        }
+        let digest = sent?;
         let after = fstat(&file).map_err(io::Error::from)?;
         let has_grown = after.st_size > before.st_size;
         let is_touched = Stamp::of(&before) != Stamp::of(&after);
@@ -192,42 +201,43 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Sends the octets between the two offsets; returns their hash.
+    /// Sends the octets between the two offsets, of which the first moves on; returns their hash. `beginning` is the
+    /// file's number, and how often it was wanted anew.
     async fn contents(
         &mut self,
-        index: u32,
+        beginning: (u32, u8),
         file: &OwnedFd,
         stat: &Stat,
-        mut offset: u64,
+        offset: &mut u64,
         size: u64,
     ) -> Result<Digest, GivenUp> {
         let mut hasher = blake3::Hasher::new();
-        let mut data_end = if has_holes(file, stat) { offset } else { size };
+        let mut data_end = if has_holes(file, stat) { *offset } else { size };
         self.plain_run = 0;
-        while offset < size {
-            if offset == data_end {
-                let start = seek(file, SeekFrom::Data(offset), size)?;
-                if start > offset {
-                    let length = start - offset;
+        while *offset < size {
+            if *offset == data_end {
+                let start = seek(file, SeekFrom::Data(*offset), size)?;
+                if start > *offset {
+                    let length = start - *offset;
                     self.out.send(&Message::Hole(length)).await.map_err(Over::from)?;
                     hasher.update(&length.to_le_bytes());
                     self.hold.watch.pass(length);
-                    offset = start;
-                    if offset == size {
+                    *offset = start;
+                    if *offset == size {
                         break;
                     }
                 }
-                data_end = seek(file, SeekFrom::Hole(offset), size)?;
+                data_end = seek(file, SeekFrom::Hole(*offset), size)?;
             }
-            let length = (data_end - offset).min(DATA_BYTES_MAX as u64) as usize;
-            let read = self.block(file, offset, length, &mut hasher).await?;
+            let length = (data_end - *offset).min(DATA_BYTES_MAX as u64) as usize;
+            let read = self.block(file, *offset, length, &mut hasher).await?;
             if read == 0 {
                 let why = "it became shorter while it was copied; copy it again";
                 return Err(GivenUp::Why(why.to_owned()));
             }
-            offset += read as u64;
+            *offset += read as u64;
             self.hold.watch.pass(read as u64);
-            if offset < size && !self.hold.lock().held.contains_key(&index) {
+            if *offset < size && !self.hold.lock().wants(beginning) {
                 return Err(GivenUp::ByReceiver);
             }
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::copy::disk::reason;
-use crate::copy::message::{Entry, Kind, Message, Moment, Times, shown};
+use crate::copy::message::{ANEW, Entry, Kind, Message, Moment, Times, shown};
 use crate::copy::name::{Name, fits, is_pattern};
 use crate::copy::outgoing::{Listed, Outgoing, Over};
 use crate::copy::pipe::Outbox;
@@ -208,7 +208,10 @@ impl Walker<'_> {
     ) -> Result<u32, Over> {
         let index = self.next;
         self.next = index.checked_add(1).ok_or(Over::TooMany)?;
-        let mode = (stat.st_mode & 0o777) as u16;
+        let mut mode = (stat.st_mode & 0o777) as u16;
+        if matches!(kind, Kind::File { .. }) {
+            mode |= ANEW;
+        }
         let entry = Entry { parent, source, name, kind, mode, times: times(stat) };
         self.out.send(&Message::Entry(entry)).await?;
         Ok(index)

@@ -65,6 +65,15 @@ pub struct Tally {
     pub failed: u64,
 }
 
+/// Octets of one beginning of a file, as a [`Watch`] counts them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Counted {
+    /// All of them.
+    pub(crate) bytes: u64,
+    /// Those that were there already.
+    pub(crate) spared: u64,
+}
+
 impl Watch {
     /// Counters for a copy with this host.
     pub fn new(host: &str) -> Watch {
@@ -149,6 +158,12 @@ impl Watch {
         *self.lock(&self.current) = Current::Copying(shown(name));
         self.bytes.fetch_add(offset, Ordering::Relaxed);
         self.spared.fetch_add(offset, Ordering::Relaxed);
+    }
+
+    /// Forgets what was counted of a file that begins anew.
+    pub(super) fn take_back(&self, counted: Counted) {
+        self.bytes.fetch_sub(counted.bytes, Ordering::Relaxed);
+        self.spared.fetch_sub(counted.spared, Ordering::Relaxed);
     }
 
     pub(super) fn pass(&self, bytes: u64) {

@@ -1,20 +1,21 @@
 //! Other users of the machine, who may write to the directory that files go to.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rove::testing::copy::Watch;
-use rove::testing::copy::message::{Kind, Message};
+use rove::testing::copy::message::{Kind, Mark, Message};
 use rove::testing::copy::receiver::{Job, Over};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::ends::{Copy, Scratch, noise};
 use crate::faults::copied;
 use crate::gate::not_checked;
-use crate::hostile::{entry, job, octets, pushed, tell};
+use crate::hostile::{digest, entry, job, octets, pushed, tell};
 
 /// Somebody else.
 const OTHER: u32 = 4141;
@@ -139,6 +140,78 @@ fn a_wait_for_another_copy_is_told() {
     let told = format!("waiting for another copy of {}", part.display());
     assert_eq!(watch.take_notes(), [told]);
     assert_eq!(fs::read(scratch.join("root/target/f")).unwrap(), b"owned");
+}
+
+/// Another copy that writes to a part while its lock is waited for makes the file begin anew, where the sender knows how;
+/// else it fails.
+#[test]
+fn a_part_that_grows_while_it_is_waited_for_begins_anew() {
+    for is_new in [true, false] {
+        let scratch = Scratch::new();
+        let job = job(&scratch, vec![]);
+        let part = scratch.join("root/target/.f.rove-part");
+        let mut file = fs::File::create(&part).unwrap();
+        file.write_all(b"own").unwrap();
+        file.lock().unwrap();
+        let mut listed = entry(0, b"f", Kind::File { size: 5 });
+        if let (true, Message::Entry(entry)) = (is_new, &mut listed) {
+            entry.mode |= 1 << 15;
+        }
+        let marks = |octets: &[u8]| {
+            let mark = Mark { length: octets.len() as u64, digest: digest(octets) };
+            Message::Marks { index: 1, marks: vec![mark] }
+        };
+        let end = |octets: &[u8]| Message::End(*blake3::hash(octets).as_bytes());
+        let begin = |offset| Message::Begin { index: 1, offset };
+        let ask = |length| Message::Ask { index: 1, lengths: vec![length] };
+        let want = |offset| Message::Want { index: 1, offset };
+        let waiting = Message::Waiting { index: 1, heard: None };
+        let watch = Arc::new(Watch::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let over = runtime.block_on(async {
+            let (mut ours, theirs) = tokio::io::duplex(1 << 20);
+            let sender = async {
+                let begun = [listed, marks(b"own"), begin(3), Message::Data(b"ed")];
+                ours.write_all(&octets(&begun)).await.unwrap();
+                hear(&mut ours, &[ask(3), want(3), waiting]).await;
+                file.write_all(b"e").unwrap();
+                file.unlock().unwrap();
+                let mut rest = vec![Message::Gone { index: 1, why: b"" }];
+                if is_new {
+                    hear(&mut ours, &[ask(4)]).await;
+                    rest.extend([marks(b"owne"), begin(4), Message::Data(b"d"), end(b"d")]);
+                }
+                rest.push(Message::Listed);
+                ours.write_all(&octets(&rest)).await.unwrap();
+                ours.shutdown().await.unwrap();
+                ours.read_to_end(&mut Vec::new()).await.unwrap();
+            };
+            let shown = Arc::clone(&watch);
+            let receiving =
+                rove::testing::copy::receive(tokio::io::split(theirs), job, || true, shown);
+            tokio::join!(sender, receiving).1
+        });
+        let lines = watch.take_lines();
+        assert_eq!((over, lines.is_empty()), (Over::Complete, is_new), "{lines:?}");
+        assert!(
+            lines.iter().all(|line| line.ends_with("has written to it meanwhile")),
+            "{lines:?}"
+        );
+        let there = fs::read(scratch.join("root/target/f")).ok();
+        assert_eq!(there.as_deref(), is_new.then_some(&b"owned"[..]));
+        if is_new {
+            let tally = watch.tally();
+            assert_eq!((tally.bytes, tally.spared), (5, 4));
+        }
+    }
+}
+
+/// Hears exactly this.
+async fn hear(from: &mut (impl AsyncRead + Unpin), messages: &[Message<'_>]) {
+    let said = octets(messages);
+    let mut heard = vec![0; said.len()];
+    from.read_exact(&mut heard).await.unwrap();
+    assert_eq!(heard, said, "{messages:?}");
 }
 
 /// A part that somebody has replaced does not get the name in its place: it may be half a file.

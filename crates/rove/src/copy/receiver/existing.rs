@@ -22,7 +22,8 @@ pub(super) struct Existing {
 }
 
 impl Existing {
-    /// Looks up this name in a directory, and the part of an earlier copy beside it.
+    /// Looks up this name in a directory, and the part of an earlier copy beside it; `anew` is how often that was done before.
+    /// Each time the sender may be asked for hashes once more.
     ///
     /// # Errors
     /// Why nothing can be written there.
@@ -31,6 +32,7 @@ impl Existing {
         name: &Name,
         size: u64,
         guesses: &mut Guesses,
+        anew: u8,
     ) -> io::Result<Existing> {
         let there = statat(at, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok();
         if let Some(stat) = &there {
@@ -42,10 +44,12 @@ impl Existing {
         let same = file.filter(|stat| u64::try_from(stat.st_size) == Ok(size) && size > 0);
         let mut is_in_place = false;
         let comparable = match (beginnings(at, &name.part(), size), same) {
-            (Some((lengths, id)), _) => guesses.take(id, 1).then_some((lengths, id)),
+            (Some((lengths, id)), _) => {
+                guesses.take(id, 1 + u128::from(anew)).then_some((lengths, id))
+            }
             (None, Some(stat)) => {
                 let id = FileId::of(&stat);
-                is_in_place = guesses.take(id, stat.st_nlink.into());
+                is_in_place = guesses.take(id, u128::from(stat.st_nlink) + u128::from(anew));
                 is_in_place.then(|| (vec![size], id))
             }
             (None, None) => None,
