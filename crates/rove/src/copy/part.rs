@@ -135,7 +135,7 @@ impl Finish {
 }
 
 /// The lengths of beginnings that may be present already in a regular file of this name: up to `size`,
-/// shortest first; and the file's identity. `None` if there is nothing.
+/// shortest first, none of an empty file; and the file's identity. `None` if there is no such file.
 pub(super) fn beginnings(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -145,7 +145,7 @@ pub(super) fn beginnings(
     let end = u64::try_from(stat.st_size).unwrap_or(0).min(size);
     let steps = STEPS_BACK.iter().filter_map(|step| end.checked_sub(*step));
     let lengths: Vec<u64> = steps.chain([end]).filter(|&length| length > 0).collect();
-    (!lengths.is_empty()).then(|| (lengths, FileId::of(&stat)))
+    Some((lengths, FileId::of(&stat)))
 }
 
 /// The length of the longest of the sender's `marks` that matches the file of this name, and the file's
@@ -455,6 +455,16 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
 }
 
 /// Whether this is a part of ours. Root may have been killed after giving the part to the `owner` of the
+/// Removes a part that nobody writes to, since its file is in place.
+pub(super) fn sweep(disk: &Disk, directory: BorrowedFd<'_>, name: &Name) {
+    let part = name.part();
+    let Some((file, stat)) = open_regular(directory, &part) else { return };
+    // Another copy that has just made it sees that it has lost its name, and makes it again.
+    if is_ours(&stat, None) && lock(&file).is_ok_and(|lock| lock == Lock::Ours) {
+        discard(disk, &file, directory, &part);
+    }
+}
+
 /// replaced file.
 fn is_ours(stat: &Stat, owner: Option<(u32, u32)>) -> bool {
     let us = fs::own_user();

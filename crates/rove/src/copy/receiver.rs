@@ -23,7 +23,7 @@ use crate::copy::message::{
 };
 use crate::copy::order::Links;
 use crate::copy::outgoing::FILES_MAX;
-use crate::copy::part::{Part, Seen, agreed, changed};
+use crate::copy::part::{Part, Seen, agreed, changed, sweep};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{NoDestination, Target, TargetError};
 use crate::copy::watch::{Counted, Watch};
@@ -300,7 +300,8 @@ impl Receiver<'_> {
             }
         };
         let is_in_place = existing.is_in_place;
-        self.files.insert(index, Awaited { file, finish, state, is_in_place });
+        let has_empty_part = existing.has_empty_part;
+        self.files.insert(index, Awaited { file, finish, state, is_in_place, has_empty_part });
         Ok(Ok(()))
     }
 
@@ -543,6 +544,11 @@ impl Receiver<'_> {
                 if *current != index {
                     return Err(malformed());
                 }
+        if awaited.has_empty_part
+            && let Ok(directory) = self.target.directory(destination.parent)
+        {
+            sweep(&self.job.disk, directory.as_fd(), &destination.name);
+        }
                 self.current = Current::None;
             }
             Current::Outdated { index: current } => {

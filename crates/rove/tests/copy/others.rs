@@ -206,6 +206,26 @@ fn a_part_that_grows_while_it_is_waited_for_begins_anew() {
     }
 }
 
+/// A copy that is killed leaves an empty part beside a file that another one finishes. The next one removes it.
+#[test]
+fn an_empty_part_beside_a_whole_file_goes() {
+    for is_locked in [false, true] {
+        let scratch = Scratch::new();
+        fs::write(scratch.join("f"), "contents").unwrap();
+        let target = scratch.directory("target");
+        fs::write(target.join("f"), "contents").unwrap();
+        let part = target.join(".f.rove-part");
+        fs::write(&part, "").unwrap();
+        let file = fs::File::open(&part).unwrap();
+        if is_locked {
+            file.lock().unwrap();
+        }
+        let result = Copy::new(&scratch.join("f"), &target).run();
+        assert_eq!((result.receiver, result.lines), (Over::Complete, vec![]));
+        assert_eq!((result.received.spared, part.exists()), (8, is_locked));
+    }
+}
+
 /// Hears exactly this.
 async fn hear(from: &mut (impl AsyncRead + Unpin), messages: &[Message<'_>]) {
     let said = octets(messages);

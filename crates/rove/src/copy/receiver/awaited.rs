@@ -29,6 +29,8 @@ pub(super) struct Awaited {
     pub(super) state: Wanted,
     /// Whether our copy is a file of the same size under the final name, not a part.
     pub(super) is_in_place: bool,
+    /// Whether there was an empty part as well.
+    pub(super) has_empty_part: bool,
 }
 
 impl Awaited {

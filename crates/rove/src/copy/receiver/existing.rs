@@ -19,6 +19,8 @@ pub(super) struct Existing {
     pub(super) comparable: Option<(Vec<u64>, FileId)>,
     /// Whether that is a file of the same size under the final name, not a part.
     pub(super) is_in_place: bool,
+    /// Whether there is a part without octets.
+    pub(super) has_empty_part: bool,
 }
 
 impl Existing {
@@ -43,7 +45,9 @@ impl Existing {
             there.filter(|stat| stat.kind() == FileType::RegularFile && !may_be_planted(at, stat));
         let same = file.filter(|stat| u64::try_from(stat.st_size) == Ok(size) && size > 0);
         let mut is_in_place = false;
-        let comparable = match (beginnings(at, &name.part(), size), same) {
+        let part = beginnings(at, &name.part(), size);
+        let has_empty_part = part.as_ref().is_some_and(|(lengths, _)| lengths.is_empty());
+        let comparable = match (part.filter(|_| !has_empty_part), same) {
             (Some((lengths, id)), _) => {
                 guesses.take(id, 1 + u128::from(anew)).then_some((lengths, id))
             }
@@ -58,7 +62,7 @@ impl Existing {
         if !is_in_place {
             takes_names(at)?;
         }
-        Ok(Existing { file, comparable, is_in_place })
+        Ok(Existing { file, comparable, is_in_place, has_empty_part })
     }
 
     /// The attributes of the new file: the owner of the replaced one, and its permissions unless the
