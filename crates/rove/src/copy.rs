@@ -3,6 +3,7 @@
 //! Both ends run the same code: a sender lists and sends, a receiver decides and asks. Neither
 //! knows the transport, nor which of them is the client.
 
+pub(crate) mod buggify;
 pub(crate) mod outgoing;
 mod source;
 pub(crate) mod transfer;

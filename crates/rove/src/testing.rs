@@ -32,6 +32,7 @@ pub mod client {
 }
 
 pub mod copy {
+    pub use crate::copy::buggify::Point;
     pub use crate::copy::disk::Disk;
     pub use crate::copy::name::{Name, fits};
     pub use crate::copy::order::{Links, Order, Receive};

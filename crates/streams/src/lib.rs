@@ -9,6 +9,7 @@
 
 mod algorithms;
 mod batched;
+pub mod buggify;
 pub mod carried;
 mod channel;
 pub mod client;
@@ -75,6 +76,16 @@ impl Streams {
     pub fn is_heard_within(&self, span: Duration) -> bool {
         let is_near = self.shared.wire.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         is_near || self.shared.heard().is_some_and(|heard| heard.elapsed() < span)
+    }
+
+    /// Takes rare branches by this seed from now on, in builds with the feature `buggify`; in others it does nothing.
+    pub fn buggify(&self, seed: u64) {
+        self.shared.mux().buggify(seed);
+    }
+
+    /// How often each of [`buggify::Point::ALL`] was taken.
+    pub fn buggified(&self) -> [u64; buggify::Point::ALL.len()] {
+        self.shared.mux().buggified()
     }
 
     /// Waits until it is certain whether the peer is there: true when it is heard from now on, false when it

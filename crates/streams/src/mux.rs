@@ -17,6 +17,7 @@ use std::task::Waker;
 
 use bytes::Bytes;
 
+use crate::buggify::{Buggify, Point};
 use crate::frame::{Frame, REQUEST_BYTES_MAX};
 use receiving::{Announced, Receiving};
 use sending::{End, Sending};
@@ -160,6 +161,7 @@ pub struct Mux {
     /// Octets by which windows have grown.
     growth: u64,
     ended: Option<Ended>,
+    buggify: Buggify,
 }
 
 /// How far the handshake of channels on the connection is.
@@ -204,7 +206,18 @@ impl Mux {
             held_max: 4 << 20,
             growth: 0,
             ended: None,
+            buggify: Buggify::default(),
         }
+    }
+
+    /// See [`Streams::buggify`](crate::Streams::buggify).
+    pub(crate) fn buggify(&mut self, seed: u64) {
+        self.buggify = Buggify::seeded(seed);
+    }
+
+    /// How often each of [`Point::ALL`] was taken.
+    pub(crate) fn buggified(&self) -> [u64; Point::ALL.len()] {
+        self.buggify.taken()
     }
 
     /// Ends all channels. Programs learn it at their next call.
@@ -318,6 +331,9 @@ impl Mux {
                 Frame::Gone { channel: id }.encode(out);
             } else if let Some(id) = self.telling.pop_first() {
                 self.tell(id, out);
+                if !out.is_empty() && self.buggify.takes(Point::FramesCut) {
+                    return;
+                }
             } else {
                 // READY goes last. At its receipt the peer sends octets from where our WINDOWs say,
                 // so all of them must be there.
@@ -343,14 +359,23 @@ impl Mux {
         {
             Frame::Open { channel: id, request: request.clone() }.encode(out);
         }
-        let receiving = &mut channel.receiving;
+        let (receiving, buggify) = (&mut channel.receiving, &self.buggify);
         if news.done {
             Frame::Done { channel: id }.encode(out);
             receiving.done = true;
         } else if news.stop {
             Frame::Stop { channel: id }.encode(out);
         } else if news.window && !receiving.stopped {
-            let (received, limit) = receiving.tell();
+            let (received, limit) = if self.link == Link::Up
+                && receiving.is_told_less()
+                && buggify.takes(Point::ResumptionEarlier)
+            {
+                receiving.tell_again()
+            } else if receiving.opens() && buggify.takes(Point::WindowSmall) {
+                receiving.tell_little()
+            } else {
+                receiving.tell()
+            };
             Frame::Window { channel: id, received, limit }.encode(out);
         }
         // After its DONE the peer may have forgotten the channel, and would answer a FIN with GONE.
@@ -378,6 +403,7 @@ impl Mux {
         let after = self.eager.range(self.turn + 1..).find(may);
         let id = *after.or_else(|| self.eager.range(..=self.turn).find(may))?;
         self.turn = id;
+        let most = self.buggify.cut(Point::TurnCut, most);
         let sending = &mut self.channels.get_mut(&id)?.sending;
         let taken = sending.take(most);
         if !sending.is_eager() {
@@ -406,11 +432,11 @@ impl Mux {
         }
         match channel.receiving.telling() {
             Announced::Nothing => {}
-            Announced::Sometime => {
+            Announced::Sometime if !self.buggify.takes(Point::AckEarly) => {
                 channel.news.window = true;
                 self.sometime.insert(id);
             }
-            Announced::Now => {
+            Announced::Sometime | Announced::Now => {
                 channel.news.window = true;
                 self.telling.insert(id);
             }

@@ -124,7 +124,11 @@ async fn attempt(
         Fate::Full(room) => Disk::with_room(room),
         Fate::Alone | Fate::Death(..) => Disk::default(),
     };
-    let copied = copy(&mut ends, plan, disk);
+    // Copies take other branches than the streams that carry them.
+    let watches = ends.each_ref().map(|end| {
+        Arc::new(end.choices.map_or_else(Watch::default, |seed| Watch::buggified(!seed)))
+    });
+    let copied = copy(&mut ends, plan, disk, &watches);
     let limit = began.max(Time::ZERO + HOSTILE) + ENDS_WITHIN;
     let streams = ends.each_ref().map(|end| end.streams.clone());
     let results = tokio::select! {
@@ -139,6 +143,8 @@ async fn attempt(
     };
     compare_whole_files(plan);
     counts.reconnects += ends[0].streams.connections().saturating_sub(1);
+    ends.iter().for_each(|end| counts.add_choices_of_streams(end.streams.buggified()));
+    watches.iter().for_each(|watch| counts.add_choices_of_copies(watch.taken()));
     let mut left = None;
     match results {
         Some(results) => judge(&results, fate, counts),
@@ -173,6 +179,7 @@ fn copy(
     ends: &mut [End; 2],
     plan: &Plan,
     disk: Disk,
+    watches: &[Arc<Watch>; 2],
 ) -> impl Future<Output = Option<Results>> + use<> {
     let [client, server] = ends.each_ref().map(|end| end.streams.clone());
     let (tell_sender, sender) = oneshot::channel();
@@ -196,19 +203,19 @@ fn copy(
     };
     let sends = channel(plan.sender);
     let streams = ends[plan.sender].streams.clone();
+    let watch = Arc::clone(&watches[plan.sender]);
     ends[plan.sender].spawn(async move {
         let Some(channel) = sends.await else { return };
         let is_heard = || streams.is_heard();
-        let watch = Arc::default();
         let over = copy::send(channel.split(), sources, 0, is_heard, watch, Workers::Inline).await;
         let _ = tell_sender.send(over);
     });
     let receives = channel(1 - plan.sender);
     let streams = ends[1 - plan.sender].streams.clone();
+    let watch = Arc::clone(&watches[1 - plan.sender]);
     ends[1 - plan.sender].spawn(async move {
         let Some(channel) = receives.await else { return };
         let is_heard = || streams.is_heard();
-        let watch: Arc<Watch> = Arc::default();
         let over = copy::receive(channel.split(), job, is_heard, Arc::clone(&watch)).await;
         let _ = tell_receiver.send((over, watch));
     });

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use rove::testing::copy;
 use rove_lab::testing::link::Counters;
 use rove_ssp::Time;
+use rove_streams::buggify;
 
 use crate::network::Passed;
 
@@ -36,6 +38,9 @@ pub struct Counts {
     /// Parts of files from which a copy went on, and copies begun while a dead client's receiver was there.
     pub parts: u64,
     pub left: u64,
+    /// Rare branches that streams and copies took by choice.
+    pub chosen_by_streams: [u64; buggify::Point::ALL.len()],
+    pub chosen_by_copies: [u64; copy::Point::ALL.len()],
     /// A hash of the lengths and times of all datagrams.
     pub trace: u64,
 }
@@ -51,6 +56,14 @@ impl Counts {
 
     pub fn add_trace(&mut self, part: u64) {
         self.trace = (self.trace.rotate_left(17) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    pub fn add_choices_of_streams(&mut self, taken: [u64; buggify::Point::ALL.len()]) {
+        self.chosen_by_streams.iter_mut().zip(taken).for_each(|(all, taken)| *all += taken);
+    }
+
+    pub fn add_choices_of_copies(&mut self, taken: [u64; copy::Point::ALL.len()]) {
+        self.chosen_by_copies.iter_mut().zip(taken).for_each(|(all, taken)| *all += taken);
     }
 
     pub fn add(&mut self, other: &Counts) {
@@ -73,6 +86,8 @@ impl Counts {
         self.full_disks += other.full_disks;
         self.parts += other.parts;
         self.left += other.left;
+        self.add_choices_of_streams(other.chosen_by_streams);
+        self.add_choices_of_copies(other.chosen_by_copies);
     }
 
     /// The rare things that must happen to forwardings, by name.
@@ -81,7 +96,7 @@ impl Counts {
             ("readers that went away", self.given_up),
             ("directions cut short by a death", self.cut_short),
         ];
-        [&own[..], &self.of_paths()].concat()
+        [&own[..], &self.of_paths(), &self.of_choices()].concat()
     }
 
     /// The same of keys beside them.
@@ -104,7 +119,37 @@ impl Counts {
             ("parts of files", self.parts),
             ("receivers left by a dead client", self.left),
         ];
-        [&own[..], &self.of_paths()].concat()
+        let choices = copy::Point::ALL.map(|point| {
+            let name = match point {
+                copy::Point::PieceCut => "pieces cut",
+                copy::Point::Silence => "silences that are none",
+                copy::Point::FlushEarly => "messages sent early",
+                copy::Point::BlockCut => "blocks cut",
+                copy::Point::MarksCut => "lists of hashes cut",
+                copy::Point::BeginningSent => "files sent from their beginning",
+                copy::Point::BeginningWanted => "files wanted from their beginning",
+                copy::Point::LockBusy => "locks taken",
+                copy::Point::PartDisturbed => "parts disturbed",
+            };
+            (name, self.chosen_by_copies[point as usize])
+        });
+        [&own[..], &self.of_paths(), &self.of_choices(), &choices].concat()
+    }
+
+    /// What streams do seldom, and here by choice.
+    fn of_choices(&self) -> [(&'static str, u64); buggify::Point::ALL.len()] {
+        buggify::Point::ALL.map(|point| {
+            let name = match point {
+                buggify::Point::WriteCut => "writes cut",
+                buggify::Point::ReadCut => "reads cut",
+                buggify::Point::TurnCut => "turns cut",
+                buggify::Point::FramesCut => "batches of frames cut",
+                buggify::Point::AckEarly => "acknowledgments sent early",
+                buggify::Point::WindowSmall => "windows opened by an octet",
+                buggify::Point::ResumptionEarlier => "resumptions at an earlier octet",
+            };
+            (name, self.chosen_by_streams[point as usize])
+        })
     }
 
     fn of_paths(&self) -> Vec<(&'static str, u64)> {

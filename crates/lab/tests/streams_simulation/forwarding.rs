@@ -115,6 +115,7 @@ pub async fn run(mut rng: Rng, counts: &mut Counts) {
     counts.roams += moves.iter().filter(|(at, _)| *at < net.now()).count() as u64;
     let tally = shared.count(counts);
     counts.reconnects += ends[0].streams.connections().saturating_sub(1);
+    ends.iter().for_each(|end| counts.add_choices_of_streams(end.streams.buggified()));
     counts.add_trace(tally.octets);
     for end in &mut ends {
         end.kill().await;

@@ -31,10 +31,21 @@ pub const HELD_MAX: u64 = (64 << 20) + 512 * (64 << 10);
 pub struct End {
     pub streams: Streams,
     pub host: Host,
+    /// The seed by which it takes rare branches, if it does.
+    pub choices: Option<u64>,
     tasks: JoinSet<()>,
 }
 
 impl End {
+    fn new(streams: Streams, host: Host, tasks: JoinSet<()>, seed: u64) -> End {
+        // Half of the ends.
+        let choices = (seed >> 63 == 1).then_some(seed);
+        if let Some(seed) = choices {
+            streams.buggify(seed);
+        }
+        End { streams, host, choices, tasks }
+    }
+
     /// Does this work in the process, as long as it lives.
     pub fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
@@ -89,7 +100,7 @@ fn connect(
     let mut connection = Connection::new(now, config, Patience::default());
     connection.update(now, |input| input.push_resize(size));
     tasks.spawn(drive_client(Arc::clone(net), host.clone(), connection, link, networks));
-    End { streams, host, tasks }
+    End::new(streams, host, tasks, seed)
 }
 
 async fn drive_client(
@@ -151,7 +162,7 @@ fn serve(net: &Arc<Net>, secrets: &SessionSecrets, conn: ConnId, seed: u64) -> (
     };
     let connection = Connection::new(net.now(), config, Patience::default());
     tasks.spawn(drive_server(Arc::clone(net), inbox, port, connection, lane));
-    (End { streams, host, tasks }, at)
+    (End::new(streams, host, tasks, seed), at)
 }
 
 async fn drive_server(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::copy::buggify::Point;
 use crate::copy::held::FileNumber;
 use crate::copy::message::{Message, shown};
 use crate::copy::pipe::Outbox;
@@ -31,6 +32,8 @@ pub(super) struct LockWait<'a> {
     pub(super) watch: &'a Watch,
     /// Where the sender is told, if it knows that message.
     pub(super) sender: Option<&'a mut Outbox>,
+    /// Whether the file is asked for anew if another copy has written to the part meanwhile.
+    pub(super) is_borne: bool,
 }
 
 impl LockWait<'_> {
@@ -45,6 +48,11 @@ impl LockWait<'_> {
             self.tell(heard).await;
         }
         self.workers.pause(LOCK_PAUSE).await;
+    }
+
+    /// Whether to find that another copy has written to the part, by choice.
+    pub(super) fn takes_disturbance(&self) -> bool {
+        self.is_borne && self.watch.buggify().takes(Point::PartDisturbed)
     }
 
     async fn tell(&mut self, heard: Option<u32>) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::copy::buggify::Point;
 use crate::copy::disk::Disk;
 use crate::copy::hashed::Hashed;
 use crate::copy::held::{self, Held};
@@ -195,7 +196,7 @@ impl Part {
         let (file, stat) =
             open_locked(disk, &mut wait, directory.as_fd(), &part_name, owner).await?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        if offset > 0 && seen != Some(Seen::of(&stat)) {
+        if offset > 0 && (seen != Some(Seen::of(&stat)) || wait.takes_disturbance()) {
             // Another copy may have finished the part that was seen while we waited for its lock: then this one was
             // made just now, and nobody would go on with it.
             if size == 0 {
@@ -222,8 +223,8 @@ impl Part {
         Ok(())
     }
 
-    /// Takes the lock again, if the part is unchanged.
-    fn resume(&mut self) -> io::Result<()> {
+    /// Takes the lock again if it was released, and the part is unchanged.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
         let Some(seen) = self.parked.take() else {
             return Ok(());
         };
@@ -417,7 +418,7 @@ async fn open_locked(
                 false => continue,
             }
         }
-        if lock(&file)? == Lock::Held {
+        if lock(&file)? == Lock::Held || wait.watch.buggify().takes(Point::LockBusy) {
             wait.pause(tried, held::number(&fstat(&file)?)).await;
             continue;
         }
@@ -454,7 +455,6 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
     }
 }
 
-/// Whether this is a part of ours. Root may have been killed after giving the part to the `owner` of the
 /// Removes a part that nobody writes to, since its file is in place.
 pub(super) fn sweep(disk: &Disk, directory: BorrowedFd<'_>, name: &Name) {
     let part = name.part();
@@ -465,6 +465,7 @@ pub(super) fn sweep(disk: &Disk, directory: BorrowedFd<'_>, name: &Name) {
     }
 }
 
+/// Whether this is a part of ours. Root may have been killed after giving the part to the `owner` of the
 /// replaced file.
 fn is_ours(stat: &Stat, owner: Option<(u32, u32)>) -> bool {
     let us = fs::own_user();
@@ -502,7 +503,8 @@ mod tests {
     use crate::copy::workers::{Workers, wait};
 
     fn lock_wait(watch: &Watch) -> LockWait<'_> {
-        LockWait { workers: Workers::Threads, index: 1, path: b"f", watch, sender: None }
+        let workers = Workers::Threads;
+        LockWait { workers, index: 1, path: b"f", watch, sender: None, is_borne: false }
     }
 
     /// A copy that waited for a part, which another one finished meanwhile, leaves no empty one.

@@ -10,6 +10,7 @@ use rove_streams::clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+use crate::copy::buggify::{Buggify, Point};
 use crate::copy::message::{DATA_BYTES_MAX, HEADER_BYTES, Malformed, Message, Parser};
 
 /// Octets read from the channel at a time.
@@ -51,15 +52,20 @@ pub(crate) fn join(
     writer: impl AsyncWrite + Unpin,
     limit: u64,
     is_heard: impl Fn() -> bool,
+    buggify: Buggify,
 ) -> (Inbox, Outbox, impl Future<Output = ()>) {
     let (to_inbox, pieces) = mpsc::channel(PIECES_MAX);
     let (out, from_outbox) = mpsc::channel(PIECES_MAX);
     let parser = Parser::default();
     let inbox = Inbox { pieces, bytes: Vec::new(), at: 0, parser, is_silent: false };
     let queued = Arc::new(AtomicU64::new(0));
-    let outbox = Outbox { out, queued: Arc::clone(&queued), gathered: Vec::new() };
+    let outbox =
+        Outbox { out, queued: Arc::clone(&queued), gathered: Vec::new(), buggify: buggify.clone() };
     let moving = async move {
-        tokio::join!(bring(reader, to_inbox, is_heard), carry(from_outbox, writer, limit, &queued));
+        tokio::join!(
+            bring(reader, to_inbox, is_heard, buggify),
+            carry(from_outbox, writer, limit, &queued)
+        );
     };
     (inbox, outbox, moving)
 }
@@ -68,10 +74,13 @@ async fn bring(
     mut reader: impl AsyncRead + Unpin,
     to_inbox: mpsc::Sender<Vec<u8>>,
     is_heard: impl Fn() -> bool,
+    buggify: Buggify,
 ) {
     let mut was_heard = true;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let most = buggify.cut(Point::PieceCut, PIECE_BYTES) as u64;
+        let mut reader = (&mut reader).take(most);
         let read = tokio::select! {
             biased;
             () = to_inbox.closed() => return,
@@ -91,6 +100,9 @@ async fn bring(
         }
         if to_inbox.send(piece).await.is_err() {
             return;
+        }
+        if buggify.takes(Point::Silence) {
+            let _ = to_inbox.send(Vec::new()).await;
         }
     }
 }
@@ -191,12 +203,13 @@ pub(crate) struct Outbox {
     out: mpsc::Sender<Vec<u8>>,
     queued: Arc<AtomicU64>,
     gathered: Vec<u8>,
+    buggify: Buggify,
 }
 
 impl Clone for Outbox {
     fn clone(&self) -> Outbox {
         let (out, queued) = (self.out.clone(), Arc::clone(&self.queued));
-        Outbox { out, queued, gathered: Vec::new() }
+        Outbox { out, queued, gathered: Vec::new(), buggify: self.buggify.clone() }
     }
 }
 
@@ -204,7 +217,7 @@ impl Outbox {
     /// Adds a message, to be sent at the next [`Outbox::flush`] or once enough have gathered.
     pub(crate) async fn send(&mut self, message: &Message<'_>) -> io::Result<()> {
         message.encode(&mut self.gathered);
-        match self.gathered.len() >= GATHERED_BYTES {
+        match self.gathered.len() >= GATHERED_BYTES || self.buggify.takes(Point::FlushEarly) {
             true => self.flush().await,
             false => Ok(()),
         }

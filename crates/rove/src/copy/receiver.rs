@@ -16,6 +16,7 @@ use std::io;
 
 use tokio::sync::mpsc::{Sender, channel};
 
+use crate::copy::buggify::Point;
 use crate::copy::disk::reason;
 use crate::copy::lock_wait::LockWait;
 use crate::copy::message::{
@@ -335,6 +336,8 @@ impl Receiver<'_> {
         let name = awaited.name_here();
         let directory = self.target.directory(awaited.file.destination.parent).ok();
         let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
+        let buggify = self.shared.watch.buggify();
+        let found = found.filter(|_| !buggify.takes(Point::BeginningWanted));
         let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
         if awaited.is_in_place && offset > 0 {
             self.guesses.give_back(*id);
@@ -396,6 +399,7 @@ impl Receiver<'_> {
             path: &awaited.file.shown,
             watch: self.shared.watch,
             sender: (self.job.waits == Waits::Told).then_some(&mut self.out),
+            is_borne: awaited.file.may_begin_anew && awaited.file.anew == 0,
         };
         let opened = match directory {
             Ok(at) => Part::open(disk, wait, &at, &destination.name, offset, seen, owner).await,
@@ -493,6 +497,14 @@ impl Receiver<'_> {
     }
 
     async fn end(&mut self, digest: &Digest, finish: &Sender<Finished>) -> Result<(), Over> {
+        if let Current::File { part, .. } = &mut self.current
+            && let Err(error) = part.resume()
+        {
+            self.go_on(Err(error)).await?;
+            // Of this one nothing more comes.
+            self.current = Current::None;
+            return Ok(());
+        }
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => Err(malformed()),
             Current::Unwanted { .. } | Current::Outdated { .. } => Ok(()),
@@ -532,6 +544,11 @@ impl Receiver<'_> {
         if let Err(error) = set {
             return Ok(self.shared.fail(index, shown, &error, None, &mut self.out).await?);
         }
+        if awaited.has_empty_part
+            && let Ok(directory) = self.target.directory(destination.parent)
+        {
+            sweep(&self.job.disk, directory.as_fd(), &destination.name);
+        }
         self.shared.watch.done();
         Ok(self.out.send(&Message::Done { index, outcome: Outcome::Done }).await?)
     }
@@ -544,11 +561,6 @@ impl Receiver<'_> {
                 if *current != index {
                     return Err(malformed());
                 }
-        if awaited.has_empty_part
-            && let Ok(directory) = self.target.directory(destination.parent)
-        {
-            sweep(&self.job.disk, directory.as_fd(), &destination.name);
-        }
                 self.current = Current::None;
             }
             Current::Outdated { index: current } => {

@@ -44,8 +44,11 @@ pub(crate) async fn relay(
     to: End<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     watch: Arc<Watch>,
 ) -> Over {
-    let (from_sender, to_sender, sender) = pipe::join(from.channel.0, from.channel.1, 0, || true);
-    let (from_receiver, to_receiver, receiver) = pipe::join(to.channel.0, to.channel.1, 0, || true);
+    let buggify = watch.buggify();
+    let (from_sender, to_sender, sender) =
+        pipe::join(from.channel.0, from.channel.1, 0, || true, buggify.clone());
+    let (from_receiver, to_receiver, receiver) =
+        pipe::join(to.channel.0, to.channel.1, 0, || true, buggify.clone());
     watch.count_queue(to_receiver.queued());
     let over = Arc::new(OnceLock::new());
     let passing = |host: &str| Passing {

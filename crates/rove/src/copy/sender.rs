@@ -6,6 +6,7 @@
 use std::io;
 use std::pin::Pin;
 
+use crate::copy::buggify::Point;
 use crate::copy::disk::reason;
 use crate::copy::hashed::{Hashed, has_holes, seek};
 use crate::copy::message::{DATA_BYTES_MAX, Digest, HEADER_BYTES, Mark, Message, data_header};
@@ -151,7 +152,8 @@ impl Sending<'_> {
         let mut hashed = Hashed::new(self.hold.watch);
         let mut marks = Vec::new();
         for &length in lengths {
-            if length <= hashed.length() || !hashed.read_to(&file, length)? {
+            let is_cut = self.hold.watch.buggify().takes(Point::MarksCut);
+            if is_cut || length <= hashed.length() || !hashed.read_to(&file, length)? {
                 break;
             }
             marks.push(Mark { length, digest: hashed.digest() });
@@ -170,7 +172,11 @@ impl Sending<'_> {
             return Err(GivenUp::Why(why.to_owned()));
         }
         // What was hashed and has changed since is sent from its beginning.
-        let offset = if held.marked == Some(Stamp::of(&before)) { wanted.min(size) } else { 0 };
+        let is_as_hashed = held.marked == Some(Stamp::of(&before));
+        let offset = match is_as_hashed && wanted > 0 {
+            true if !self.hold.watch.buggify().takes(Point::BeginningSent) => wanted.min(size),
+            _ => 0,
+        };
         if let Some(held) = self.hold.lock().held.get_mut(&index) {
             held.has_begun = true;
         }
@@ -230,6 +236,7 @@ impl Sending<'_> {
                 data_end = seek(file, SeekFrom::Hole(*offset), size)?;
             }
             let length = (data_end - *offset).min(DATA_BYTES_MAX as u64) as usize;
+            let length = self.hold.watch.buggify().cut(Point::BlockCut, length);
             let read = self.block(file, *offset, length, &mut hasher).await?;
             if read == 0 {
                 let why = "it became shorter while it was copied; copy it again";
@@ -310,6 +317,7 @@ impl From<Over> for GivenUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::buggify::Buggify;
     use crate::copy::pipe;
     use crate::copy::source::SourceFile;
     use crate::copy::workers::wait;
@@ -324,7 +332,8 @@ mod tests {
         let held = Listed::new(SourceFile::Plain(path.clone()), path);
         hold.lock().held.insert(1, held);
         hold.lock().wanted.push_back((1, Wish::Octets(0)));
-        let (_inbox, out, moving) = pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
+        let (_inbox, out, moving) =
+            pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true, Buggify::default());
         // Nobody takes what is handed over.
         drop(moving);
         let sent = wait(Sending { hold: &hold, out, plain_run: 0 }.run());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::copy::pipe;
 use crate::copy::receiver::Job;
 use crate::copy::walk::Sources;
 use crate::copy::watch::Watch;
@@ -19,7 +20,8 @@ pub async fn send(
     watch: Arc<Watch>,
     workers: Workers,
 ) -> crate::copy::outgoing::Over {
-    let (inbox, out, moving) = crate::copy::pipe::join(channel.0, channel.1, limit, is_heard);
+    let buggify = watch.buggify().clone();
+    let (inbox, out, moving) = pipe::join(channel.0, channel.1, limit, is_heard, buggify);
     watch.count_queue(out.queued());
     let work = workers
         .run(async move { crate::copy::sender::send(&sources, inbox, out, &watch, workers).await });
@@ -35,7 +37,8 @@ pub async fn receive(
     watch: Arc<Watch>,
 ) -> crate::copy::receiver::Over {
     outlive_size_limits();
-    let (inbox, out, moving) = crate::copy::pipe::join(channel.0, channel.1, 0, is_heard);
+    let buggify = watch.buggify().clone();
+    let (inbox, out, moving) = pipe::join(channel.0, channel.1, 0, is_heard, buggify);
     let workers = job.workers;
     let work =
         workers.run(async move { crate::copy::receiver::receive(&job, inbox, out, &watch).await });

@@ -380,6 +380,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::copy::buggify::Buggify;
     use crate::copy::pipe;
     use crate::copy::source::{ROOTS_MAX, Roots};
     use crate::copy::watch::Watch;
@@ -401,7 +402,7 @@ mod tests {
             let watch = Watch::default();
             let hold = Outgoing::new(&watch);
             let (_inbox, out, _moving) =
-                pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true);
+                pipe::join(tokio::io::empty(), tokio::io::sink(), 0, || true, Buggify::default());
             let mut walker = Walker { sources: &sources, hold: &hold, out, next: 1, matches_max };
             wait(walker.run()).unwrap();
             let tally = watch.tally();

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::copy::buggify::{Buggify, Point};
 use crate::copy::message::shown;
 
 /// The most lines of each kind to keep; further failures are only counted.
@@ -32,6 +33,7 @@ pub struct Watch {
     current: Mutex<Current>,
     /// Octets of the current file that were checked.
     checked: AtomicU64,
+    buggify: Buggify,
 }
 
 /// The current work on a file.
@@ -80,6 +82,16 @@ impl Watch {
         Watch { peer: format!("{host}:"), ..Watch::default() }
     }
 
+    /// Counters of an end that takes rare branches by this seed, in builds with the feature `buggify`.
+    pub fn buggified(seed: u64) -> Watch {
+        Watch { buggify: Buggify::seeded(seed), ..Watch::default() }
+    }
+
+    /// How often each of [`Point::ALL`](super::buggify::Point::ALL) was taken.
+    pub fn taken(&self) -> [u64; Point::ALL.len()] {
+        self.buggify.taken()
+    }
+
     /// The counters now.
     pub fn tally(&self) -> Tally {
         Tally {
@@ -123,6 +135,10 @@ impl Watch {
         let away = queued + self.on_the_way.load(Ordering::Relaxed);
         let arrived = self.bytes.load(Ordering::Relaxed).saturating_sub(away);
         self.arrived.fetch_max(arrived, Ordering::Relaxed).max(arrived)
+    }
+
+    pub(super) fn buggify(&self) -> &Buggify {
+        &self.buggify
     }
 
     /// Sets the counter of the queue to the network.

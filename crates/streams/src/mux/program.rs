@@ -4,6 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::sending::{End, Sending};
 use super::{Broken, CHANNELS_MAX, Channel, Ended, HELD_MIN, Mux};
+use crate::buggify::Point;
 use crate::frame::REQUEST_BYTES_MAX;
 
 impl Mux {
@@ -69,6 +70,7 @@ impl Mux {
             }
             return Poll::Pending;
         }
+        let count = self.buggify.cut(Point::WriteCut, count);
         sending.write(&octets[..count]);
         self.held += count as u64;
         if sending.is_eager() {
@@ -132,7 +134,8 @@ impl Mux {
         // First the octets: those that arrived in order stay readable after a reset, and after the
         // session's end.
         if out.is_empty() || receiving.ready() > 0 {
-            let count = receiving.read(out);
+            let most = self.buggify.cut(Point::ReadCut, out.len().min(receiving.ready()));
+            let count = receiving.read(&mut out[..most]);
             self.look_at_receiving(id);
             return Poll::Ready(Ok(count));
         }

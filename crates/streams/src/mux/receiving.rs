@@ -220,6 +220,28 @@ impl Receiving {
         (self.told_received, self.told_limit)
     }
 
+    /// Whether more octets have arrived than the peer was told.
+    pub(super) fn is_told_less(&self) -> bool {
+        self.told_received < self.received()
+    }
+
+    /// What was told last. The peer may hold nothing before that, and all that follows.
+    pub(super) fn tell_again(&self) -> (u64, u64) {
+        (self.told_received, self.told_limit)
+    }
+
+    /// Whether the limit would grow by more than one octet.
+    pub(super) fn opens(&self) -> bool {
+        self.read + self.window > self.told_limit + 1
+    }
+
+    /// As [`tell`](Self::tell), with a limit that has grown by one octet alone. It is there when [`opens`](Self::opens) holds.
+    pub(super) fn tell_little(&mut self) -> (u64, u64) {
+        self.told_received = self.received();
+        self.told_limit += 1;
+        (self.told_received, self.told_limit)
+    }
+
     pub(super) fn telling(&self) -> Announced {
         if self.stopped || self.is_complete() {
             return Announced::Nothing;
