@@ -4,6 +4,7 @@
 //! One worker hears the sender and writes; a few others sync finished files, so that many small
 //! ones share the disk's waits.
 
+mod asking;
 mod awaited;
 mod existing;
 mod finishing;
@@ -16,21 +17,16 @@ use std::io;
 
 use tokio::sync::mpsc::{Sender, channel};
 
-use crate::copy::buggify::Point;
 use crate::copy::disk::reason;
 use crate::copy::lock_wait::LockWait;
-use crate::copy::message::{
-    ANEW, DATA_BYTES_MAX, Digest, Entry, Kind, Mark, Message, Outcome, shown,
-};
+use crate::copy::message::{DATA_BYTES_MAX, Digest, Entry, Kind, Message, Outcome, shown};
 use crate::copy::order::Links;
-use crate::copy::outgoing::FILES_MAX;
-use crate::copy::part::{Part, Seen, agreed, changed, sweep};
+use crate::copy::part::{Part, Seen, changed, sweep};
 use crate::copy::pipe::{Broken, Inbox, Outbox};
 use crate::copy::target::{NoDestination, Target, TargetError};
 use crate::copy::watch::{Counted, Watch};
 use crate::os::fs::{AsFd, Mode, fstat, permissions};
 use awaited::{Awaited, Current, File, Wanted};
-use existing::Existing;
 use finishing::{FINISHED_MAX, FINISHERS, Finished, Shared};
 use guesses::Guesses;
 
@@ -97,7 +93,7 @@ struct Receiver<'a> {
     out: Outbox,
     shared: &'a Shared<'a>,
     target: Target,
-    /// By entry. At most [`FILES_MAX`].
+    /// By entry. At most [`FILES_MAX`](crate::copy::outgoing::FILES_MAX).
     files: HashMap<u32, Awaited>,
     guesses: Guesses,
     next: u32,
@@ -245,105 +241,6 @@ impl Receiver<'_> {
     fn mode(&self, entry: &Entry<'_>) -> Mode {
         let without = if self.job.receive.preserve { 0 } else { self.job.umask };
         permissions(u32::from(entry.mode) & 0o777 & !without)
-    }
-
-    /// Decides about a file and asks for it.
-    async fn file(
-        &mut self,
-        index: u32,
-        entry: &Entry<'_>,
-        size: u64,
-    ) -> Result<Result<(), NoDestination>, Over> {
-        self.shared.watch.list(size);
-        if self.files.len() >= FILES_MAX {
-            return Err(malformed());
-        }
-        let destination = match self.target.place(entry, &self.job.expected) {
-            Ok(destination) => destination,
-            Err(why) => return Ok(Err(why)),
-        };
-        let file = File {
-            destination,
-            shown: self.target.shown(entry),
-            size,
-            mode: self.mode(entry),
-            times: self.job.receive.preserve.then_some(entry.times),
-            may_begin_anew: entry.mode & ANEW != 0,
-            anew: 0,
-        };
-        self.ask(index, file).await
-    }
-
-    /// Looks at what there is of a file, and asks for the rest.
-    async fn ask(&mut self, index: u32, file: File) -> Result<Result<(), NoDestination>, Over> {
-        let mut existing = Existing::default();
-        let File { destination, size, anew, .. } = &file;
-        if !destination.is_fresh {
-            let directory = match self.target.directory_of(destination) {
-                Ok(directory) => directory,
-                Err(why) => return Ok(Err(why)),
-            };
-            let (at, guesses) = (directory.as_fd(), &mut self.guesses);
-            existing = match Existing::look(at, &destination.name, *size, guesses, *anew) {
-                Ok(existing) => existing,
-                Err(error) => return Ok(Err(NoDestination::Why(reason(&error)))),
-            };
-        }
-        let finish = existing.finish(file.mode, file.times);
-        let state = match existing.comparable {
-            None => {
-                self.out.send(&Message::Want { index, offset: 0 }).await?;
-                Wanted::From(0, None)
-            }
-            Some((lengths, id)) => {
-                self.out.send(&Message::Ask { index, lengths: lengths.clone() }).await?;
-                Wanted::Marks(lengths, id)
-            }
-        };
-        let is_in_place = existing.is_in_place;
-        let has_empty_part = existing.has_empty_part;
-        self.files.insert(index, Awaited { file, finish, state, is_in_place, has_empty_part });
-        Ok(Ok(()))
-    }
-
-    /// Asks for the current file anew, by what is there of it now that another copy has worked at it. What the sender
-    /// has sent of it is dropped, and so is what it sends until it hears that.
-    async fn begin_anew(
-        &mut self,
-        index: u32,
-        awaited: Awaited,
-        counted: Counted,
-    ) -> Result<(), Over> {
-        self.current = Current::Outdated { index };
-        self.shared.watch.take_back(counted);
-        let mut file = awaited.file;
-        file.anew += 1;
-        let path = file.shown.clone();
-        match self.ask(index, file).await? {
-            Ok(()) => Ok(()),
-            Err(why) => self.leave_out(index, &path, why).await,
-        }
-    }
-
-    /// Compares our file with the sender's marks, and asks for the rest.
-    async fn marks(&mut self, index: u32, marks: &[Mark]) -> Result<(), Over> {
-        let awaited = self.files.get_mut(&index).ok_or_else(malformed)?;
-        let Wanted::Marks(lengths, id) = &awaited.state else { return Err(malformed()) };
-        let told = marks.iter().map(|mark| mark.length);
-        if !lengths.iter().copied().take(marks.len()).eq(told) {
-            return Err(malformed());
-        }
-        let name = awaited.name_here();
-        let directory = self.target.directory(awaited.file.destination.parent).ok();
-        let found = directory.and_then(|at| agreed(at.as_fd(), &name, marks, self.shared.watch));
-        let buggify = self.shared.watch.buggify();
-        let found = found.filter(|_| !buggify.takes(Point::BeginningWanted));
-        let (offset, seen) = found.map_or((0, None), |(offset, seen)| (offset, Some(seen)));
-        if awaited.is_in_place && offset > 0 {
-            self.guesses.give_back(*id);
-        }
-        awaited.state = Wanted::From(offset, seen);
-        Ok(self.out.send(&Message::Want { index, offset }).await?)
     }
 
     /// Makes a symbolic link, in place of a file or another link.
