@@ -127,8 +127,9 @@ pub struct Server {
     name: Option<String>,
     /// Some client was heard: the program runs.
     has_begun: bool,
-    /// Some client was told how the program ended.
+    /// Some client was told how the program ended, and one that may type was.
     is_told: bool,
+    is_end_seen: bool,
     /// The server ends the session.
     is_closing: bool,
     /// Whose datagram came last, and to whom the last one went.
@@ -170,6 +171,7 @@ impl Server {
             name: None,
             has_begun: false,
             is_told: false,
+            is_end_seen: false,
             is_closing: false,
             heard: first,
             sent: first,
@@ -361,9 +363,9 @@ impl Server {
         self.name.as_deref()
     }
 
-    /// Whether the program has ended and a client has taken in how.
-    pub fn is_end_told(&self) -> bool {
-        self.is_told
+    /// Whether the program has ended and a client that may type has taken in how.
+    pub fn is_end_seen(&self) -> bool {
+        self.is_end_seen
     }
 
     /// Both objects of the client that came first, and all that is known of it and of the path.
@@ -435,6 +437,7 @@ impl Server {
         // One that leaves hears no more of it.
         let is_told = exit.clean && self.host.exit_status().is_some() && !viewer.is_leaving();
         self.is_told |= is_told;
+        self.is_end_seen |= is_told && viewer.rights() == Rights::Type;
         let mut others = self.viewers.iter().enumerate().filter(|(other, _)| *other != index);
         if self.name.is_none() || self.is_closing {
             return others.next().is_none();

@@ -455,12 +455,14 @@ fn reopen_to_us(disk: &Disk, directory: BorrowedFd<'_>, name: &[u8]) -> io::Resu
     }
 }
 
-/// Removes a part that nobody writes to, since its file is in place.
+/// Removes an empty part that nobody writes to, since its file is in place.
 pub(super) fn sweep(disk: &Disk, directory: BorrowedFd<'_>, name: &Name) {
     let part = name.part();
     let Some((file, stat)) = open_regular(directory, &part) else { return };
-    // Another copy that has just made it sees that it has lost its name, and makes it again.
-    if is_ours(&stat, None) && lock(&file).is_ok_and(|lock| lock == Lock::Ours) {
+    // Another copy that has just made it sees that it has lost its name, and makes it again. What it has filled since is
+    // its own.
+    let is_free = is_ours(&stat, None) && lock(&file).is_ok_and(|lock| lock == Lock::Ours);
+    if is_free && fstat(&file).is_ok_and(|stat| stat.st_size == 0) {
         discard(disk, &file, directory, &part);
     }
 }

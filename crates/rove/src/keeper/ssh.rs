@@ -61,19 +61,21 @@ pub(super) async fn serve(
 ) -> io::Result<()> {
     let clock = Clock::start();
     let mut octets = first;
-    for turn in 0_u32.. {
+    let mut master = Master { wait: waits.master, has_failed: false };
+    loop {
         let wish = Wish::decode(&octets).ok_or(io::ErrorKind::InvalidData)?;
         let (reply, way) = match waits.backoff.begin(clock.now()) {
             Err(wait) => (Reply::Later(seconds(wait)), None),
             Ok(()) => tokio::select! {
-                found = find(&login, wish, turn, waits.master) => {
+                found = find(&login, wish, &mut master) => {
                     let found = found.unwrap_or((Reply::Nothing, None));
                     waits.backoff.ended(&found.0);
                     found
                 }
                 next = next_wish(&client) => {
                     octets = next?;
-                    waits.backoff.ended(&Reply::Nothing);
+                    // It stood still, or was of a network that is gone.
+                    waits.backoff.ended(&Reply::Unreached);
                     continue;
                 }
             },
@@ -83,7 +85,6 @@ pub(super) async fn serve(
         drop(way);
         octets = next_wish(&client).await?;
     }
-    Ok(())
 }
 
 /// No fewer whole seconds than this.
@@ -104,6 +105,8 @@ type Way = (OwnedFd, OwnedFd);
 
 async fn send(client: &UnixStream, reply: &Reply, way: Option<&Way>) -> io::Result<()> {
     let octets = reply.encode();
+    // What is too long for a way is encoded as another reply.
+    let way = way.filter(|_| matches!(Reply::decode(&octets), Ok(Some(Reply::Way(_)))));
     let files: Vec<_> =
         way.into_iter().flat_map(|(output, input)| [output.as_fd(), input.as_fd()]).collect();
     let mut sent = 0;
@@ -130,29 +133,33 @@ async fn next_wish(client: &UnixStream) -> io::Result<[u8; Wish::BYTES]> {
     Ok(octets)
 }
 
+/// The user's own master.
+struct Master {
+    /// How long it is given for the first word from the host.
+    wait: Duration,
+    /// The last ssh over its connection found nothing, though the host spoke. The next does without it.
+    has_failed: bool,
+}
+
 /// Runs ssh, once more where the user's own master does not answer.
-async fn find(
-    login: &Login,
-    wish: Wish,
-    turn: u32,
-    master_wait: Duration,
-) -> io::Result<(Reply, Option<Way>)> {
+async fn find(login: &Login, wish: Wish, master: &mut Master) -> io::Result<(Reply, Option<Way>)> {
     let mut login = login.again().map_err(io::Error::other)?;
     login.request.key = None;
     login.request.command = Vec::new();
     login.request.goal = Goal::Ask(format!("--join={}:{}", wish.conn, wish.port));
     login.options.splice(0..0, OPTIONS.map(OsString::from));
     let report = login.config().await.unwrap_or_default().to_owned();
-    let master = control_path(&report).filter(|path| matches!(is_alive(path), Ok(true)));
-    if master.is_some() && turn.is_multiple_of(2) {
-        let found = run(&login, &report, Some(master_wait)).await?;
-        if let Some(found) = found {
-            return Ok(found);
-        }
+    let is_there = control_path(&report).is_some_and(|path| matches!(is_alive(&path), Ok(true)));
+    let goes_first = is_there && !std::mem::take(&mut master.has_failed);
+    if goes_first && let Some(found) = run(&login, &report, Some(master.wait)).await? {
+        master.has_failed = found.0 == Reply::Nothing;
+        return Ok(found);
     }
     login.options.splice(0..0, NO_MASTER.map(OsString::from));
-    let found = run(&login, &report, None).await?;
-    Ok(found.unwrap_or((Reply::Nothing, None)))
+    let found = run(&login, &report, None).await?.unwrap_or((Reply::Nothing, None));
+    // A master that is slow today may be the only one that needs nobody.
+    let is_refused = is_there && found.0 == Reply::NeedsUser;
+    Ok(if is_refused { (Reply::Nothing, None) } else { found })
 }
 
 /// Runs ssh once. `None` if it has not begun to run the command within this time.
@@ -408,8 +415,9 @@ mod tests {
         let login = Login { via, ..login(HOST) };
         let wish = Wish { conn: ConnId::new(7), port: 60_001 };
         let _master = std::os::unix::net::UnixListener::bind(&control).unwrap();
-        for turn in [0, 1] {
-            let found = find(&login, wish, turn, Duration::from_millis(300));
+        for has_failed in [false, true] {
+            let mut master = Master { wait: Duration::from_millis(300), has_failed };
+            let found = find(&login, wish, &mut master);
             let (reply, _) = clock::within(LIMIT, found).await.unwrap().unwrap();
             assert!(matches!(reply, Reply::Gone(_)), "{reply:?}");
         }

@@ -37,7 +37,8 @@ pub(super) fn outlook(user: &OsStr, pids: impl IntoIterator<Item = u32>) -> Opti
     }
     // What runs in the foreground may have a login of its own, as after `su -`. The first program of the terminal has not.
     let is_in_login = |pid: u32| {
-        let first = Pid::from_raw(pid.cast_signed()).and_then(|pid| getsid(Some(pid)).ok());
+        let first = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let first = first.and_then(|pid| getsid(Some(pid)).ok());
         let first = first.and_then(|first| cgroup_of(&first.to_string()));
         first.is_some_and(|cgroup| in_login_session(&cgroup))
     };

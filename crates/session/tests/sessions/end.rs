@@ -63,6 +63,23 @@ fn the_end_of_the_program_waits_for_a_client_that_sleeps() {
     assert!(room.exit.is_some_and(|exit| exit.clean));
 }
 
+/// Another client is told meanwhile. Only one that may type has seen the end for the user.
+#[test]
+fn an_end_is_seen_by_a_client_that_may_type() {
+    for (rights, is_seen) in [(Rights::Look, false), (Rights::Type, true)] {
+        let mut room = Room::new(Some("1"));
+        room.join(2, size(24, 80), rights, Others::Stay).unwrap();
+        room.run(ms(500));
+        room.seat(1).is_cut = true;
+        room.run(Duration::from_secs(60));
+        room.server.child_exited(room.now, 7);
+        assert!(!room.server.is_end_seen());
+        room.run(Duration::from_secs(20));
+        assert_eq!(room.seat(2).exit.and_then(|exit| exit.status), Some(7));
+        assert_eq!((room.server.is_end_seen(), room.exit), (is_seen, None), "{rights:?}");
+    }
+}
+
 /// It falls asleep just before or after the program's end: the server has begun to tell it.
 #[test]
 fn a_client_that_falls_asleep_as_the_program_ends_is_told_when_it_wakes() {

@@ -44,7 +44,8 @@ impl Receiver<'_> {
     async fn ask(&mut self, index: u32, file: File) -> Result<Result<(), NoDestination>, Over> {
         let mut existing = Existing::default();
         let File { destination, size, anew, .. } = &file;
-        if !destination.is_fresh {
+        // In a directory that this copy has made there is nothing, until another copy works in it.
+        if !destination.is_fresh || *anew > 0 {
             let directory = match self.target.directory_of(destination) {
                 Ok(directory) => directory,
                 Err(why) => return Ok(Err(why)),

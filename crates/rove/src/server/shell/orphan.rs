@@ -56,8 +56,8 @@ impl Shell {
             return;
         }
         self.watch_departures(now);
-        // Nobody comes back for an end that another has seen. One that is away may still be told.
-        if self.session.is_end_told() && self.control.is_some() {
+        // Nobody comes back for an end that another has seen. One that is away may still be told, by UDP.
+        if self.session.is_end_seen() && self.control.is_some() {
             self.tell_the_end(now + GOODBYE_WAIT);
         }
         let lonely = self.lonely_since(now);
