@@ -93,7 +93,7 @@ impl<const POINTS: usize> Choices<POINTS> {
         }
     }
 
-    /// Whether to take this point, as once in so many times.
+    /// Decides whether to take this point, with a chance of one in `one_in`.
     pub fn take(&self, point: usize, one_in: u64) -> bool {
         #[cfg(feature = "buggify")]
         if let Some(state) = &self.state {

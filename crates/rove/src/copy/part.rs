@@ -324,7 +324,7 @@ fn replaced() -> io::Error {
     io::Error::other(Meanwhile::Replaced)
 }
 
-/// Another copy's doing: what is there is to be looked at anew.
+/// Another copy's doing, after which one has to look at the part anew.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 enum Meanwhile {
     /// Between our look at the part and its lock.

@@ -225,7 +225,7 @@ impl Receiving {
         self.told_received < self.received()
     }
 
-    /// What was told last. The peer may hold nothing before that, and all that follows.
+    /// The last word to the peer, which may hold nothing before that, and all that follows.
     pub(super) fn tell_again(&self) -> (u64, u64) {
         (self.told_received, self.told_limit)
     }
