@@ -367,9 +367,11 @@ fn start_sshd(net: &Net, ssh: &Ssh, scratch: &Scratch, config: &Path) -> io::Res
     let mut server = format!(
         "Port 22\nListenAddress {FAR}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
          PermitRootLogin yes\nPasswordAuthentication no\nPrintMotd no\nPrintLastLog no\nUseDNS no\n\
-         Subsystem sftp internal-sftp\n",
+         Subsystem sftp internal-sftp\nSetEnv ROVE_TMPDIR={}\n",
         path("host_key"),
         path("user_key.pub"),
+        // A user's sessions are at most 64. Those of other stages are not to be among them.
+        scratch.path().display(),
     );
     for (word, program) in [
         ("SshdSessionPath", "usr/lib/openssh/sshd-session"),
