@@ -149,7 +149,7 @@ async fn find(login: &Login, wish: Wish, master: &mut Master) -> io::Result<(Rep
     login.request.goal = Goal::Ask(format!("--join={}:{}", wish.conn, wish.port));
     login.options.splice(0..0, OPTIONS.map(OsString::from));
     let report = login.config().await.unwrap_or_default().to_owned();
-    let is_there = control_path(&report).is_some_and(|path| matches!(is_alive(&path), Ok(true)));
+    let is_there = control_path(&report).is_some_and(|path| matches!(is_alive(path), Ok(true)));
     let goes_first = is_there && !std::mem::take(&mut master.has_failed);
     if goes_first && let Some(found) = run(&login, &report, Some(master.wait)).await? {
         master.has_failed = found.0 == Reply::Nothing;
