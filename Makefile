@@ -22,6 +22,7 @@ servers:
 	mkdir -p $(SERVERS)
 	rm -f $(SERVERS)/rove-* $(SERVERS)/SHA256SUMS
 	grep -v '^#' scripts/targets | while read -r target file _; do \
+	  [ "$$file" ] || continue; \
 	  if program=$$(scripts/build-target $$target </dev/null); then install -m755 $$program $(SERVERS)/$$file; \
 	  else echo "NOT BUILT: $$file: the lines above say why"; fi; \
 	done
