@@ -245,7 +245,7 @@ impl Client {
     /// The user's window has a new size. The picture follows when the server's does.
     pub fn handle_resize(&mut self, now: Time, size: Size) {
         let changed = size != self.painter.size();
-        self.painter.resized(size);
+        self.painter.resized(now, size);
         if !changed {
             return;
         }

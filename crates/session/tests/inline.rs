@@ -216,6 +216,23 @@ fn windows_of_other_sizes() {
 }
 
 /// What the user did meanwhile is above the picture then.
+/// tmux tells of the second of two resizes later. The lines that come back onto the screen meanwhile stay what they are.
+#[test]
+fn a_resize_that_is_told_late() {
+    let mut pair = session(10_000);
+    pair.output(output(1, 100).as_bytes());
+    resize(&mut pair, 12, 80);
+    pair.resize(size(20, 80)).run_ms(1);
+    answer(&mut pair);
+    pair.run_ms(20);
+    pair.tty.resize(size(24, 80));
+    pair.output(output(101, 110).as_bytes()).run_ms(229);
+    pair.resize(size(24, 80)).run_ms(1);
+    answer(&mut pair);
+    pair.run_ms(2_000);
+    assert_eq!(all(&pair), with_before(lines(1, 110)));
+}
+
 #[test]
 fn a_session_that_was_suspended() {
     for mut pair in sessions() {

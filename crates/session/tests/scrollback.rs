@@ -335,7 +335,6 @@ fn a_stop_without_a_suspension() {
     assert_has(&pair, 102);
 }
 
-/// The picture goes to the terminal's history. Its last line is likely to go on, so it may stand there twice.
 /// A window that changed while the terminal took lines may have wrapped them elsewhere: they come again.
 #[test]
 fn lines_on_their_way_while_the_window_changed_are_brought_again() {
@@ -358,6 +357,7 @@ fn lines_on_their_way_while_the_window_changed_are_brought_again() {
     assert!((1..=300).all(|number| numbers.contains(&number)), "{numbers:?}");
 }
 
+/// The picture goes to the terminal's history. Its last line is likely to go on, so it may stand there twice.
 #[test]
 fn the_users_own_shell_between() {
     let mut pair = pair(GOOD);

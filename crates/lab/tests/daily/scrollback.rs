@@ -149,16 +149,19 @@ fn whole_but_for_marks(lines: &[String], last: u32) -> Result<u32, String> {
 /// Output before a program on the alternate screen, and between sizes.
 fn other_screens_and_sizes(host: &Host) -> Outcome {
     let tmux = Tmux::start(host, "$ROVE here bash --norc")?;
-    tmux.type_line("PS1=; stty -echo; echo rea''dy")?;
+    // With echo: what is typed without one while a command runs is kept back as a password, and its shell never gets it.
+    tmux.type_line(
+        "lines() { until [[ $(stty size) == \"$1 \"* ]]; do sleep 0.1; done; seq $2 $3; }",
+    )?;
+    tmux.type_line("PS1=; echo rea''dy")?;
     tmux.wait_for("ready")?;
     tmux.type_line("seq 1 300; printf '\\e[?1049h\\e[Hother screen\\n'")?;
     tmux.wait_for("other screen")?;
     tmux.type_line("printf '\\e[?1049l'; seq 301 320")?;
     tmux.has_all(1, 320)?;
-    for (rows, from) in [("40", 321), ("12", 421), ("24", 521)] {
-        tmux.tmux(&["resize-window", "-x", "80", "-y", rows])?;
-        let resized = format!("[[ $(stty size) == '{rows} '* ]]");
-        tmux.type_line(&format!("until {resized}; do sleep 0.1; done; seq {from} {}", from + 99))?;
+    for (rows, from) in [(40, 321), (12, 421), (24, 521)] {
+        tmux.resize(80, rows)?;
+        tmux.type_line(&format!("lines {rows} {from} {}", from + 99))?;
         tmux.has_all(1, from + 99)?;
     }
     Ok(())

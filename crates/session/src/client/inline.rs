@@ -79,6 +79,17 @@ pub(crate) fn top(shown: &Screen, above: u16, size: Size, cursor: u16, wraps: Op
     i32::from(cursor) - i32::from(below)
 }
 
+/// How many lines come back from the history of a terminal that `takes_back` lines, if it has as many. Its cursor shows
+/// fewer if the picture was drawn anew in the larger window before that was told.
+pub(crate) fn back(shown: &Screen, size: Size, takes_back: Option<bool>) -> u16 {
+    let old = shown.size();
+    let is_full = shown.cursor().row + 1 == old.rows;
+    match takes_back {
+        Some(true) if is_full && old.cols == size.cols => size.rows.saturating_sub(old.rows),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,6 +43,9 @@ pub(crate) struct Source {
 /// Between two paints that bring missed lines: a terminal that can be held shows none of them, and another shows all.
 const LINES_PAUSE: Duration = Duration::from_millis(1);
 const LINES_PAUSE_UNHELD: Duration = Duration::from_millis(100);
+/// From a resize on no lines are brought for so long. tmux tells of a further one within 250 ms only after those, when
+/// lines of its history have been on its screen all that time: a paint that scrolls would replace them by others.
+const LINES_PAUSE_RESIZED: Duration = Duration::from_millis(300);
 
 /// Whether a paint brings lines that are missing to the terminal's history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -105,6 +108,8 @@ pub(crate) struct Painter {
     told: Option<StateNum>,
     /// When more of them are to be brought.
     more_at: Option<Time>,
+    /// None are brought before this.
+    lines_from: Time,
     notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
     used: u16,
@@ -145,6 +150,7 @@ impl Painter {
             is_suspended: false,
             told: None,
             more_at: None,
+            lines_from: now,
             notifications: NotificationLimit::default(),
             used: 0,
             painted: None,
@@ -176,6 +182,8 @@ impl Painter {
         let may_come = is_settled || source.leaves;
         if !may_come {
             self.more_at = None;
+        } else if now < self.lines_from && source.depth.is_some() {
+            self.more_at = Some(self.lines_from);
         }
         let lines = match may_come {
             true if self.more_at.is_none_or(|time| time <= now) => Lines::Come,
@@ -320,7 +328,8 @@ impl Painter {
             (Some(Unknown::Resized { shown, top }), Some((row, _))) => {
                 let above = self.scrollback.theirs();
                 let row = inline::top(&shown, above, self.size, row, told.wraps_anew());
-                self.rearranged(top, |scrollback| scrollback.moved_to(row));
+                let back = inline::back(&shown, self.size, told.takes_lines_back());
+                self.rearranged(top, |scrollback| scrollback.moved_to(row, back));
             }
             (Some(Unknown::Resized { shown, top }), None) => {
                 self.guess(shown.size(), used(&shown), top);
@@ -406,7 +415,8 @@ impl Painter {
     }
 
     /// The window has a new size, or had one for a moment.
-    pub(crate) fn resized(&mut self, size: Size) {
+    pub(crate) fn resized(&mut self, now: Time, size: Size) {
+        self.lines_from = now + LINES_PAUSE_RESIZED;
         // Terminals rearrange what they show when they are resized, each in its own way.
         let old = core::mem::replace(&mut self.size, size);
         self.covered = None;

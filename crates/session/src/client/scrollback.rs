@@ -38,8 +38,13 @@ impl TtyScrollback {
     }
 
     /// The picture's first row is in this row of the screen; less than 0 if it left at the top. Lines that came back
-    /// are the session's, as many as it had there, and above them the user's.
-    pub(crate) fn moved_to(&mut self, top: i32) {
+    /// are the session's, as many as it had there, and above them the user's. Of the session's at least `back` came back,
+    /// if there were as many.
+    pub(crate) fn moved_to(&mut self, top: i32, back: u16) {
+        let top = match self.ours.min(back.into()) as u16 {
+            0 => top,
+            back => top.max((self.theirs + back).into()),
+        };
         let before = i32::from(self.theirs);
         match u16::try_from(top) {
             // Only the user's have left.
@@ -116,18 +121,20 @@ mod tests {
 
     #[test]
     fn a_picture_that_moved() {
-        for (theirs, ours, top, left) in [
-            (5, 0, 5, (5, 0)),
-            (5, 0, 2, (2, 0)),
-            (5, 0, -3, (0, 3)),
-            (5, 0, 9, (9, 0)),
-            (0, 10, 4, (0, 6)),
-            (0, 3, 4, (1, 0)),
-            (0, 3, -2, (0, 5)),
+        for (theirs, ours, top, back, left) in [
+            (5, 0, 5, 0, (5, 0)),
+            (5, 0, 2, 0, (2, 0)),
+            (5, 0, -3, 0, (0, 3)),
+            (5, 0, 9, 4, (9, 0)),
+            (0, 10, 4, 4, (0, 6)),
+            (0, 10, 0, 4, (0, 6)),
+            (2, 3, 2, 4, (2, 0)),
+            (0, 3, 4, 0, (1, 0)),
+            (0, 3, -2, 0, (0, 5)),
         ] {
             let mut above = TtyScrollback { ours, theirs };
-            above.moved_to(top);
-            assert_eq!((above.theirs, above.ours), left, "{theirs} {ours} {top}");
+            above.moved_to(top, back);
+            assert_eq!((above.theirs, above.ours), left, "{theirs} {ours} {top} {back}");
         }
     }
 }

@@ -224,21 +224,27 @@ mod tests {
     fn the_line_below_one_that_goes_on_is_never_erased() {
         let size = Size::clamped(5, 12);
         let dialect = Dialect::tty("xterm-256color", "");
-        let mut server = Terminal::new(size, Dialect::ROVE);
-        let mut shown = server.screen().clone();
-        let mut fed = 0;
-        // The first part of the line has left.
-        for octets in ["a line that is wrapped and goes on, for five rows and more", "\r\nnext"] {
-            server.advance(octets.as_bytes());
-            let new = server.screen().clone();
-            assert!(new.row(0).is_wrapped());
-            let mut out = Vec::new();
-            feed(&shown, server.history(), fed..new.depth(), &new, &dialect, &mut out);
-            let out = String::from_utf8_lossy(&out);
-            let erases = out.contains("\x1b[H") && out.contains("\x1b[J");
-            assert_eq!(erases, fed > 0, "{out:?}");
-            assert!(!out.contains("\x1b[K"), "{out:?}");
-            (shown, fed) = (new, server.screen().depth());
+        // The second has a row that begins with a blank, at the top once the first part of its line has left.
+        for (first, cell) in [
+            ("a line that is wrapped and goes on, for five rows and more", "\x1b[H \x1b[J"),
+            (
+                "123456789abc 23456789abc 23456789abc 23456789abc 23456789abc",
+                "\x1b[H\x1b[X\x1b[C\x1b[J",
+            ),
+        ] {
+            let mut server = Terminal::new(size, Dialect::ROVE);
+            let mut shown = server.screen().clone();
+            let mut fed = 0;
+            for octets in [first, "\r\nnext"] {
+                server.advance(octets.as_bytes());
+                let new = server.screen().clone();
+                let mut out = Vec::new();
+                feed(&shown, server.history(), fed..new.depth(), &new, &dialect, &mut out);
+                let out = String::from_utf8_lossy(&out);
+                assert_eq!(out.contains(cell), fed > 0, "{out:?}");
+                assert!(!out.contains("\x1b[K"), "{out:?}");
+                (shown, fed) = (new, server.screen().depth());
+            }
         }
     }
 

@@ -247,8 +247,9 @@ impl<'a, 'o> Frame<'a, 'o> {
 
 /// Erases a terminal below its first `above` rows for a picture of these rows, and leaves the cursor where that begins. No
 /// line of it goes to the terminal's history: some terminals scroll what ED 2 erases into it, and tmux also what ED 0
-/// erases from the first cell on. Where that cell is written next a blank takes its place, since tmux and others take from
-/// the line above an erased one the mark that it goes on; elsewhere EL does. ED 0 takes the rest.
+/// erases from the first cell on. Nor is the first of these rows erased whole, since tmux and others take from the line
+/// above an erased one the mark that it goes on: ED 0 erases from the second cell on, and the first one is written next,
+/// has a blank of its own, or is erased alone.
 pub(super) fn erase_in_place(new: &Screen, above: u16, dialect: &Dialect, out: &mut Vec<u8>) {
     let size = new.size();
     let first = match above {
@@ -260,8 +261,13 @@ pub(super) fn erase_in_place(new: &Screen, above: u16, dialect: &Dialect, out: &
         // ED 0 leaves the cursor's line as wide as it is.
         out.extend_from_slice(b"\x1b#5");
     }
-    let is_written = size.cols > 1 && new.grid.row(above.into()).cells()[0] != Cell::BLANK;
-    out.extend_from_slice(if is_written { b" \x1b[J" } else { b"\x1b[K\x1b[C\x1b[J" });
+    let is_written = new.grid.row(above.into()).cells()[0] != Cell::BLANK;
+    out.extend_from_slice(match size.cols {
+        1 => b"\x1b[K\x1b[J",
+        _ if is_written => b" \x1b[J",
+        _ if dialect.can(Ability::EraseCharacters) => b"\x1b[X\x1b[C\x1b[J",
+        _ => b"\x1b[K\x1b[C\x1b[J",
+    });
     out.extend_from_slice(first.as_bytes());
     if dialect.can(Ability::ShellMarks) {
         // Nor does such an ED take marks away.
