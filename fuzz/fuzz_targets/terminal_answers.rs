@@ -20,8 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
             listener.ask_cursor(&mut questions);
         }
         listener.read(piece, &mut typed);
-        if let Some((row, col)) = listener.take_cursor() {
-            assert!(row < u16::MAX && col < u16::MAX);
+        if let Some(report) = listener.take_cursor() {
+            for (row, col) in [Some(report.cursor), report.end].into_iter().flatten() {
+                assert!(row < u16::MAX && col < u16::MAX);
+            }
         }
         listener.take_questions(&mut questions);
         assert!(listener.held() <= 512);

@@ -50,6 +50,14 @@ fn answer(pair: &mut Pair) {
     pair.keys(&answers);
 }
 
+/// The same, if it was asked.
+fn answer_all(pair: &mut Pair) {
+    let answers = pair.tty.take_replies();
+    if !answers.is_empty() {
+        pair.keys(&answers);
+    }
+}
+
 /// Another window, and the terminal's answer.
 fn resize(pair: &mut Pair, rows: u16, cols: u16) {
     pair.run_ms(1_000).resize(size(rows, cols)).run_ms(1);
@@ -216,21 +224,61 @@ fn windows_of_other_sizes() {
 }
 
 /// What the user did meanwhile is above the picture then.
-/// tmux tells of the second of two resizes later. The lines that come back onto the screen meanwhile stay what they are.
+/// The same as [`session`], in what calls itself tmux.
+fn session_in_tmux() -> Pair {
+    let mut pair = begin(10_000);
+    pair.run_ms(1);
+    let answers = pair.tty.take_replies();
+    let name = answers.windows(5).position(|part| part == b"rove(").unwrap();
+    let end = name + answers[name..].iter().position(|octet| *octet == 0x1b).unwrap();
+    let answers = [&answers[..name], b"tmux 3.5a", &answers[end..]].concat();
+    pair.keys(&answers).run_ms(1_000);
+    pair
+}
+
+/// tmux tells of the second of two resizes later. The lines that come back onto the screen meanwhile stay what they are,
+/// whether the terminal tells how large it is by then or not.
 #[test]
 fn a_resize_that_is_told_late() {
-    let mut pair = session(10_000);
-    pair.output(output(1, 100).as_bytes());
-    resize(&mut pair, 12, 80);
+    for (mut pair, shows) in [(session(10_000), "line 110"), (session_in_tmux(), "line 100")] {
+        pair.output(output(1, 100).as_bytes());
+        resize(&mut pair, 12, 80);
+        pair.resize(size(20, 80)).run_ms(1);
+        answer(&mut pair);
+        pair.run_ms(20);
+        answer_all(&mut pair);
+        pair.tty.resize(size(24, 80));
+        pair.output(output(101, 110).as_bytes());
+        for _ in 0..229 {
+            pair.run_ms(1);
+            answer_all(&mut pair);
+        }
+        assert_eq!(trimmed(pair.tty.screen()).last().unwrap(), shows);
+        pair.resize(size(24, 80)).run_ms(1);
+        answer(&mut pair);
+        for _ in 0..20 {
+            pair.run_ms(20);
+            answer_all(&mut pair);
+        }
+        assert_eq!(all(&pair), with_before(lines(1, 110)));
+    }
+}
+
+/// A terminal that never tells is painted on all the same.
+#[test]
+fn a_resize_that_is_never_told() {
+    let mut pair = session_in_tmux();
     pair.resize(size(20, 80)).run_ms(1);
     answer(&mut pair);
-    pair.run_ms(20);
+    pair.run_ms(1);
+    answer_all(&mut pair);
     pair.tty.resize(size(24, 80));
-    pair.output(output(101, 110).as_bytes()).run_ms(229);
-    pair.resize(size(24, 80)).run_ms(1);
-    answer(&mut pair);
-    pair.run_ms(2_000);
-    assert_eq!(all(&pair), with_before(lines(1, 110)));
+    pair.output(output(1, 3).as_bytes());
+    for _ in 0..100 {
+        pair.run_ms(5);
+        answer_all(&mut pair);
+    }
+    assert_eq!(trimmed(pair.tty.screen()).last().unwrap(), "line 3");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::probe::answer::{Answer, ReplyMatch, read};
 use crate::probe::cursor::{Match, Owed};
 use crate::screen::properties::Rgb;
 
+pub use crate::probe::cursor::CursorReport;
 pub use crate::probe::reports::DeviceReports;
 
 /// Octets of an answer cut short that are kept; longer ones are no answers.
@@ -104,13 +105,14 @@ impl Listener {
         out.append(&mut self.outgoing);
     }
 
-    /// Appends the question where the cursor is.
+    /// Appends the question where the cursor is and, in a terminal that [tells its size late](DeviceReports::tells_size_late),
+    /// where the window ends.
     pub fn ask_cursor(&mut self, out: &mut Vec<u8>) {
-        self.cursor.ask(out);
+        self.cursor.ask(self.told.tells_size_late(), out);
     }
 
-    /// Where the cursor is, row and column from 0, once the last question of it is answered. Asked once.
-    pub fn take_cursor(&mut self) -> Option<(u16, u16)> {
+    /// The answer, once the last question of it is answered. Asked once.
+    pub fn take_cursor(&mut self) -> Option<CursorReport> {
         self.cursor.take()
     }
 

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use rove_ssp::{StateNum, Time};
-use rove_term::probe::DeviceReports;
+use rove_term::probe::{CursorReport, DeviceReports};
 use rove_term::screen::{Buffer, Palette};
 use rove_term::{Ability, Dialect, Mouse, Screen, Size, feed, frame, repaint_below, scroll_out};
 
@@ -43,9 +43,9 @@ pub(crate) struct Source {
 /// Between two paints that bring missed lines: a terminal that can be held shows none of them, and another shows all.
 const LINES_PAUSE: Duration = Duration::from_millis(1);
 const LINES_PAUSE_UNHELD: Duration = Duration::from_millis(100);
-/// From a resize on no lines are brought for so long. tmux tells of a further one within 250 ms only after those, when
-/// lines of its history have been on its screen all that time: a paint that scrolls would replace them by others.
-const LINES_PAUSE_RESIZED: Duration = Duration::from_millis(300);
+/// For so long after a resize the window may have another size already: tmux tells of a further one within 250 ms only
+/// after those. A paint in the meantime would replace lines that have come back from the history.
+const RESIZES_WAIT: Duration = Duration::from_millis(300);
 
 /// Whether a paint brings lines that are missing to the terminal's history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -108,8 +108,12 @@ pub(crate) struct Painter {
     told: Option<StateNum>,
     /// When more of them are to be brought.
     more_at: Option<Time>,
-    /// None are brought before this.
-    lines_from: Time,
+    /// Before this the window may have another size than was told. No lines are brought then.
+    size_sure_from: Time,
+    /// It has, and nothing is painted.
+    is_other_size: bool,
+    /// It was asked whether it has, for the next paint.
+    has_looked: bool,
     notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
     used: u16,
@@ -150,7 +154,9 @@ impl Painter {
             is_suspended: false,
             told: None,
             more_at: None,
-            lines_from: now,
+            size_sure_from: now,
+            is_other_size: false,
+            has_looked: false,
             notifications: NotificationLimit::default(),
             used: 0,
             painted: None,
@@ -171,19 +177,18 @@ impl Painter {
         out: &mut Vec<u8>,
     ) -> bool {
         self.painted_at = now;
-        let announces = self.notifications.due().is_some_and(|time| time <= now);
-        let brings_lines = self.more_at.is_some_and(|time| time <= now);
-        if self.painted.as_ref() == Some(&source) && !announces && !brings_lines {
+        if !self.is_news(now, &source) {
             return false;
         }
+        self.has_looked = false;
         let mut wanted = picture();
         // Until the server's screen has the window's size, too, it is not known which lines stand above it.
         let is_settled = wanted.size() == self.size || source.sharing == Sharing::WithOthers;
         let may_come = is_settled || source.leaves;
         if !may_come {
             self.more_at = None;
-        } else if now < self.lines_from && source.depth.is_some() {
-            self.more_at = Some(self.lines_from);
+        } else if now < self.size_sure_from && source.depth.is_some() {
+            self.more_at = Some(self.size_sure_from);
         }
         let lines = match may_come {
             true if self.more_at.is_none_or(|time| time <= now) => Lines::Come,
@@ -245,6 +250,11 @@ impl Painter {
         colors_changed
     }
 
+    /// Whether a paint from this has anything to write.
+    fn is_news(&self, now: Time, source: &Source) -> bool {
+        self.painted.as_ref() != Some(source) || self.due().is_some_and(|time| time <= now)
+    }
+
     /// How many of the user's rows above the picture must leave: it needs their room, or lines of the session are to
     /// come between.
     fn leaving(&mut self, lines: Lines, wanted: &Screen, source: &Source, tty: &Dialect) -> u16 {
@@ -298,7 +308,34 @@ impl Painter {
 
     /// Whether to ask the terminal where its cursor is, which must be known before the next picture. Asked once.
     pub(crate) fn asks(&mut self) -> bool {
-        self.question.asks()
+        let asks = self.question.asks();
+        self.has_looked |= asks;
+        asks
+    }
+
+    /// Whether to ask the terminal for its size before a paint from this, since it tells of a new one late. Asked once.
+    pub(crate) fn must_look(&mut self, now: Time, source: &Source) -> bool {
+        let looks = now < self.size_sure_from && !self.has_looked && self.is_news(now, source);
+        self.has_looked |= looks;
+        looks
+    }
+
+    /// The window has another size already, as this shows: nothing is painted before that is told.
+    pub(crate) fn awaits_size(&mut self, now: Time, report: Option<CursorReport>) -> bool {
+        if let Some(end) = report.and_then(|report| report.end) {
+            let told = (self.size.rows - 1, self.size.cols - 1);
+            self.is_other_size = end != told && now < self.size_sure_from;
+        }
+        self.is_other_size
+    }
+
+    /// Does what has become due.
+    pub(crate) fn tick(&mut self, now: Time) {
+        if self.is_other_size && now >= self.size_sure_from {
+            // It is not told.
+            self.is_other_size = false;
+            self.question.ask_again();
+        }
     }
 
     /// The cursor is there, row and column from 0; `None` if the terminal does not tell. Appends what makes room.
@@ -416,7 +453,9 @@ impl Painter {
 
     /// The window has a new size, or had one for a moment.
     pub(crate) fn resized(&mut self, now: Time, size: Size) {
-        self.lines_from = now + LINES_PAUSE_RESIZED;
+        self.size_sure_from = now + RESIZES_WAIT;
+        self.is_other_size = false;
+        self.has_looked = false;
         // Terminals rearrange what they show when they are resized, each in its own way.
         let old = core::mem::replace(&mut self.size, size);
         self.covered = None;
@@ -535,14 +574,15 @@ impl Painter {
         self.painted_at
     }
 
-    /// When something is to be announced, or lines are to be brought, that had to wait.
+    /// When something is to be announced, or lines or a picture are to be brought, that had to wait.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.notifications.due().into_iter().chain(self.more_at).min()
+        self.notifications.due().into_iter().chain(self.lines_due()).min()
     }
 
-    /// When lines are to be brought that had to wait.
+    /// When lines or a picture are to be brought that had to wait.
     pub(crate) fn lines_due(&self) -> Option<Time> {
-        self.more_at
+        let size = self.is_other_size.then_some(self.size_sure_from);
+        self.more_at.into_iter().chain(size).min()
     }
 
     /// What to write before the first paint, and when the terminal is taken again after it was given back.

@@ -23,7 +23,9 @@ impl Client {
         let before = out.len();
         self.tick(now);
         self.take_lines();
-        if !self.connection.is_over() {
+        self.painter.tick(now);
+        let is_over = self.connection.is_over();
+        if !is_over {
             if self.painter.asks() {
                 self.queries.ask_cursor(now, out);
             }
@@ -35,7 +37,12 @@ impl Client {
             self.painter.hold(now);
             return out.len() > before;
         }
-        let cursor = self.queries.take_cursor();
+        let report = self.queries.take_cursor();
+        if self.painter.awaits_size(now, report) {
+            self.painter.hold(now);
+            return out.len() > before;
+        }
+        let cursor = report.map(|report| report.cursor);
         self.painter.locate(cursor, self.queries.told(), out);
         self.bar.waits(self.endpoint().local().octets_held());
         let depth = self.view().past().map(Past::depth);
@@ -54,6 +61,12 @@ impl Client {
             depth,
             leaves: self.leaves_alternate,
         };
+        let tells_late = self.queries.told().tells_size_late();
+        if !is_over && tells_late && self.painter.must_look(now, &source) {
+            self.queries.ask_cursor(now, out);
+            self.painter.hold(now);
+            return true;
+        }
         let picture = || {
             let mut screen = self.connection.endpoint().remote().screen().clone();
             if self.leaves_alternate && screen.buffer() == Buffer::Alternate {

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use rove_ssp::Time;
 use rove_term::Dialect;
-use rove_term::probe::{DeviceReports, Listener};
+use rove_term::probe::{CursorReport, DeviceReports, Listener};
 
 /// How long answers are expected. A terminal answers in milliseconds; one behind a network in its round
 /// trip. What comes later is still taken for an answer.
@@ -74,8 +74,8 @@ impl TerminalQueries {
         Some(self.cursor_asked.filter(|_| awaits)? + CURSOR_WAIT)
     }
 
-    /// Where the cursor is, row and column from 0, if that was answered. Asked once.
-    pub(crate) fn take_cursor(&mut self) -> Option<(u16, u16)> {
+    /// The answer, if it has come. Asked once.
+    pub(crate) fn take_cursor(&mut self) -> Option<CursorReport> {
         self.listener.take_cursor()
     }
 

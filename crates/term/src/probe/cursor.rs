@@ -1,4 +1,6 @@
-//! The question where the cursor is, and the grammar of its answer.
+//! The question where the cursor is and, on request, how large the window is, and the grammar of the answers.
+//!
+//! A terminal that tells programs late of a new size has it already: the cursor goes no further than the last cell.
 //!
 //! The answer `CSI 1 ; 5 R` is what Ctrl-F3 sends as well. So another question follows, whose answer no key sends: what
 //! may be a key is an answer only right before that one.
@@ -7,6 +9,18 @@ use alloc::vec::Vec;
 
 /// DSR 6 and DSR 5. Every terminal with control sequences answers them, in this order.
 pub(super) const QUESTION: &[u8] = b"\x1b[6n\x1b[5n";
+
+/// Where the cursor is after a way beyond the last cell, and back to where it was.
+const END_QUESTION: &[u8] = b"\x1b7\x1b[9999;9999H\x1b[6n\x1b8";
+
+/// What a terminal has told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CursorReport {
+    /// The cursor's row and column, from 0.
+    pub cursor: (u16, u16),
+    /// The window's last row and column, from 0, if they were asked for.
+    pub end: Option<(u16, u16)>,
+}
 
 /// The answer to DSR 5.
 const READY: &[u8] = b"\x1b[0n";
@@ -37,19 +51,26 @@ pub(super) enum Match {
 pub(super) struct Owed {
     places: u8,
     readies: u8,
-    /// The last place told.
+    /// The last place told, and the one before.
     place: Option<(u16, u16)>,
+    before: Option<(u16, u16)>,
+    /// The place before is that of the window's end.
+    has_end: bool,
     /// It is expected soon.
     is_expected: bool,
 }
 
 impl Owed {
-    /// Asks.
-    pub(super) fn ask(&mut self, out: &mut Vec<u8>) {
+    /// Asks for the cursor, and for the window's end before that.
+    pub(super) fn ask(&mut self, has_end: bool, out: &mut Vec<u8>) {
+        if has_end {
+            out.extend_from_slice(END_QUESTION);
+        }
         out.extend_from_slice(QUESTION);
-        self.places = self.places.saturating_add(1);
+        self.places = self.places.saturating_add(1 + u8::from(has_end));
         self.readies = self.readies.saturating_add(1);
         self.place = None;
+        self.has_end = has_end;
         self.is_expected = true;
     }
 
@@ -62,7 +83,7 @@ impl Owed {
         match found {
             Match::At(row, col, _) if self.places > 0 => {
                 self.places -= 1;
-                self.place = Some((row, col));
+                self.before = self.place.replace((row, col));
                 self.is_expected &= self.places > 0;
                 found
             }
@@ -76,10 +97,11 @@ impl Owed {
         }
     }
 
-    /// The place, once all that was asked for has come. Asked once.
-    pub(super) fn take(&mut self) -> Option<(u16, u16)> {
-        let place = self.place.take();
-        place.filter(|_| self.places == 0)
+    /// The places, once all that was asked for has come. Asked once.
+    pub(super) fn take(&mut self) -> Option<CursorReport> {
+        let cursor = self.place.take().filter(|_| self.places == 0)?;
+        let end = self.before.take().filter(|_| self.has_end);
+        Some(CursorReport { cursor, end })
     }
 
     /// The time for the answer is over.
@@ -132,6 +154,9 @@ fn number(word: &[u8]) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
+    use crate::screen::Size;
+    use crate::terminal::Terminal;
 
     #[test]
     fn answers_and_keys() {
@@ -169,16 +194,36 @@ mod tests {
         let mut owed = Owed::default();
         assert_eq!(owed.read(b"\x1b[3;1R"), Match::Neither);
         let mut out = Vec::new();
-        owed.ask(&mut out);
-        owed.ask(&mut out);
+        owed.ask(false, &mut out);
+        owed.ask(false, &mut out);
         owed.read(b"\x1b[3;1R");
         assert_eq!(owed.take(), None, "that was of the window before");
         owed.read(b"\x1b[0n");
         owed.read(b"\x1b[4;1R");
-        assert_eq!(owed.take(), Some((3, 0)));
+        assert_eq!(owed.take(), Some(CursorReport { cursor: (3, 0), end: None }));
         assert_eq!(owed.read(b"\x1b[4;1R"), Match::Neither);
         assert!(owed.is_owed(), "of the second question");
         assert_eq!(owed.read(b"\x1b[0n"), Match::Ready(4));
+        assert!(!owed.is_owed());
+    }
+
+    #[test]
+    fn the_end_of_a_window() {
+        let mut terminal = Terminal::new(Size::clamped(24, 80), Dialect::ROVE);
+        terminal.advance(b"\x1b[1;5Hone");
+        let (mut owed, mut out) = (Owed::default(), Vec::new());
+        owed.ask(true, &mut out);
+        terminal.advance(&out);
+        assert_eq!((terminal.screen().cursor().row, terminal.screen().cursor().col), (0, 7));
+        let answers = terminal.take_replies();
+        let mut rest = answers.as_slice();
+        while !rest.is_empty() {
+            match owed.read(rest) {
+                Match::At(_, _, length) | Match::Ready(length) => rest = &rest[length..],
+                other => panic!("{other:?} of {rest:?}"),
+            }
+        }
+        assert_eq!(owed.take(), Some(CursorReport { cursor: (0, 7), end: Some((23, 79)) }));
         assert!(!owed.is_owed());
     }
 }

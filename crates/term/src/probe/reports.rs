@@ -156,6 +156,11 @@ impl DeviceReports {
         self.takes_back
     }
 
+    /// Whether its programs may learn of a new size long after it has it: tmux waits for 250 ms after the last one it told.
+    pub fn tells_size_late(&self) -> bool {
+        self.known_name() == Some("tmux")
+    }
+
     /// Whether it tells when its colour scheme changes.
     pub fn reports_scheme(&self) -> bool {
         self.scheme_reports
