@@ -14,6 +14,8 @@ pub enum Rare {
     SecretLetter,
     /// The user's terminal answered the client's questions.
     TerminalAnswer,
+    /// The client learnt late of another size of its window.
+    LateSize,
     /// A machine slept.
     Sleep,
     /// A client's machine slept for minutes.
@@ -100,10 +102,11 @@ pub enum Rare {
 
 impl Rare {
     /// All of them.
-    pub const ALL: [Rare; 44] = [
+    pub const ALL: [Rare; 45] = [
         Rare::WrongGuess,
         Rare::SecretLetter,
         Rare::TerminalAnswer,
+        Rare::LateSize,
         Rare::Sleep,
         Rare::LongSleep,
         Rare::OneWayOutage,

@@ -266,6 +266,7 @@ impl Crowd {
         let now = self.session.world.now();
         let end = self.client(member);
         end.tty.resize(size);
+        end.tty.tells_size();
         end.client.handle_resize(now, size);
         self.session.world.poke(self.members[member].node)
     }

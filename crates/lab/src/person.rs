@@ -17,6 +17,9 @@ pub struct User {
     next_key: Option<Time>,
     next_resize: Option<Time>,
     resizes: Chance,
+    /// A size that the window has, and when it is told.
+    untold: Option<(Time, Size)>,
+    told_late: u64,
     errands: Errands,
     errand: Errand,
     shows_status: bool,
@@ -70,6 +73,8 @@ impl User {
             next_key: Some(start + MS),
             next_resize: None,
             resizes,
+            untold: None,
+            told_late: 0,
             errands,
             errand: Errand::None,
             shows_status: false,
@@ -114,6 +119,11 @@ impl User {
         self.keys
     }
 
+    /// Sizes of the window that the client learnt late.
+    pub fn told_late(&self) -> u64 {
+        self.told_late
+    }
+
     /// Letters of passwords typed.
     pub fn secrets(&self) -> u64 {
         self.secrets
@@ -132,7 +142,8 @@ impl User {
 
     /// When they act next by themselves.
     pub fn next(&self) -> Option<Time> {
-        self.next_key.into_iter().chain(self.next_resize).min()
+        let told = self.untold.map(|(at, _)| at);
+        [self.next_key, self.next_resize, told].into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -142,6 +153,14 @@ impl User {
             let size =
                 Size::clamped(self.rng.within(5, 50) as i64, self.rng.within(10, 140) as i64);
             tty.resize(size);
+            let is_late = self.untold.is_some() || self.rng.happens(Chance::percent(30));
+            let wait = if is_late { self.rng.span_within(MS, TOLD_WITHIN) } else { Duration::ZERO };
+            let at = self.untold.map_or(now + wait, |(at, _)| at);
+            self.untold = Some((at, size));
+            self.told_late += u64::from(is_late);
+        }
+        if let Some((_, size)) = self.untold.take_if(|(at, _)| *at <= now) {
+            tty.tells_size();
             client.handle_resize(now, size);
         }
         if self.next_key.is_some_and(|at| at <= now) {
@@ -229,6 +248,9 @@ impl User {
 }
 
 const MS: Duration = Duration::from_millis(1);
+
+/// So late tmux tells of a new size at the most.
+const TOLD_WITHIN: Duration = Duration::from_millis(250);
 
 /// Five keys a second, at the pace of a person.
 const KEY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(350));

@@ -464,6 +464,7 @@ impl<'a> Trial<'a> {
         counters.count(Rare::SecretLetter, client.user.secrets());
         counters.count(Rare::ScreenSaved, server.screens_saved());
         counters.count(Rare::TerminalAnswer, u64::from(client.tty.has_answered()));
+        counters.count(Rare::LateSize, client.user.told_late());
         let totals = world.totals();
         counters.count(Rare::SecondCopy, totals.copies_refused);
         counters.count(Rare::Replay, totals.replays_refused);

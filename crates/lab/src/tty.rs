@@ -40,6 +40,8 @@ pub struct Tty {
     questions: u64,
     /// Sizes that the window has had.
     sizes: u64,
+    /// The client does not know the size yet.
+    is_untold: bool,
     compared: Option<Compared>,
 }
 
@@ -86,6 +88,7 @@ impl Tty {
             in_answer: false,
             questions: 0,
             sizes: 1,
+            is_untold: false,
             compared: None,
         }
     }
@@ -107,10 +110,16 @@ impl Tty {
         self.terminal.history()
     }
 
-    /// Its window has another size.
+    /// Its window has another size, which it does not tell yet. What is painted meanwhile is not compared.
     pub fn resize(&mut self, size: Size) {
         self.terminal.resize(size);
         self.sizes += 1;
+        self.is_untold = true;
+    }
+
+    /// The client learns the size.
+    pub fn tells_size(&mut self) {
+        self.is_untold = false;
         self.compared = None;
     }
 
@@ -233,6 +242,9 @@ impl Tty {
         dialect: &Dialect,
         hidden: &str,
     ) -> Result<(), String> {
+        if self.is_untold {
+            return Ok(());
+        }
         let above = if meant.buffer() == Buffer::Primary { above } else { 0 };
         let painted = self.terminal.screen();
         if painted.size() != meant.size() {
