@@ -223,7 +223,6 @@ fn windows_of_other_sizes() {
     }
 }
 
-/// What the user did meanwhile is above the picture then.
 /// The same as [`session`], in what calls itself tmux.
 fn session_in_tmux() -> Pair {
     let mut pair = begin(10_000);
@@ -264,23 +263,83 @@ fn a_resize_that_is_told_late() {
     }
 }
 
-/// A terminal that never tells is painted on all the same.
+/// While an edge is dragged, each size may be another one by the time it is told.
+#[test]
+fn sizes_that_are_never_those_of_the_window() {
+    let mut pair = session_in_tmux();
+    pair.output(output(1, 100).as_bytes());
+    resize(&mut pair, 20, 80);
+    let mut painted = Vec::new();
+    for step in 0..16 {
+        pair.output(output(101 + step, 101 + step).as_bytes());
+        // Told every 250 ms, when the window has a further size already.
+        pair.tty.resize(size(21 + step as u16, 80));
+        pair.client.handle_resize(pair.now, size(20 + step as u16, 80));
+        for _ in 0..250 {
+            let before = pair.tty.screen().text();
+            pair.run_ms(1);
+            painted.extend((before != pair.tty.screen().text()).then_some(pair.now));
+            answer_all(&mut pair);
+        }
+    }
+    pair.client.handle_resize(pair.now, size(36, 80));
+    for _ in 0..1_000 {
+        pair.run_ms(1);
+        answer_all(&mut pair);
+    }
+    let waits = painted.windows(2).map(|pair| pair[1].since(pair[0]).as_millis());
+    let longest = waits.max().unwrap();
+    assert!((300..1_000).contains(&longest), "{longest} ms without a picture");
+    let shown = all(&pair);
+    assert!(lines(1, 116).iter().all(|line| shown.contains(line)), "{shown:?}");
+    assert_eq!(trimmed(pair.tty.screen()).last().unwrap(), "line 116");
+}
+
+/// A terminal that never tells is painted on all the same, once no more sizes are expected.
 #[test]
 fn a_resize_that_is_never_told() {
     let mut pair = session_in_tmux();
+    pair.output(output(1, 100).as_bytes()).run_ms(1_000);
     pair.resize(size(20, 80)).run_ms(1);
     answer(&mut pair);
     pair.run_ms(1);
     answer_all(&mut pair);
     pair.tty.resize(size(24, 80));
-    pair.output(output(1, 3).as_bytes());
-    for _ in 0..100 {
-        pair.run_ms(5);
-        answer_all(&mut pair);
+    pair.output(output(101, 103).as_bytes());
+    for (ms, shows) in [(290, "line 100"), (500, "line 103")] {
+        for _ in 0..ms {
+            pair.run_ms(1);
+            answer_all(&mut pair);
+        }
+        assert!(trimmed(pair.tty.screen()).iter().any(|line| line == shows), "{ms} ms");
+        let is_last = |line: &String| line == "line 103";
+        assert_eq!(trimmed(pair.tty.screen()).iter().any(is_last), shows == "line 103", "{ms} ms");
     }
-    assert_eq!(trimmed(pair.tty.screen()).last().unwrap(), "line 3");
 }
 
+/// An answer that comes too late is neither a key nor news of the next window.
+#[test]
+fn an_answer_of_the_window_before() {
+    let mut pair = session_in_tmux();
+    pair.resize(size(20, 80)).run_ms(1);
+    answer(&mut pair);
+    pair.run_ms(1);
+    answer_all(&mut pair);
+    pair.output(b"one\r\n").run_ms(60);
+    let late = pair.tty.take_replies();
+    assert!(late.starts_with(b"\x1b["), "it was asked");
+    let typed = pair.client.typed();
+    pair.run_ms(150).keys(&late).run_ms(1);
+    pair.output(b"two\r\n");
+    for _ in 0..100 {
+        pair.run_ms(1);
+        answer_all(&mut pair);
+    }
+    assert_eq!(pair.client.typed(), typed);
+    assert!(trimmed(pair.tty.screen()).iter().any(|line| line == "two"));
+}
+
+/// What the user did meanwhile is above the picture then.
 #[test]
 fn a_session_that_was_suspended() {
     for mut pair in sessions() {

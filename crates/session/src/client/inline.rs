@@ -95,6 +95,25 @@ mod tests {
     use super::*;
     use rove_term::{Dialect, Terminal};
 
+    /// Only where a terminal is known to, the picture filled its window, and the width stayed.
+    #[test]
+    fn lines_that_come_back() {
+        let size = |rows: u16, cols: u16| Size::clamped(rows, cols);
+        for (lines, window, takes_back, back) in [
+            (30, size(30, 20), Some(true), 6),
+            (30, size(30, 20), Some(false), 0),
+            (30, size(30, 20), None, 0),
+            (30, size(20, 20), Some(true), 0),
+            (30, size(30, 21), Some(true), 0),
+            (10, size(30, 20), Some(true), 0),
+        ] {
+            let mut terminal = Terminal::new(size(24, 20), Dialect::ROVE);
+            terminal.advance("line\r\n".repeat(lines).as_bytes());
+            let shown = terminal.into_screen();
+            assert_eq!(super::back(&shown, window, takes_back), back, "{lines} {window:?}");
+        }
+    }
+
     /// What the terminal did with its lines does not matter where its height alone changed.
     #[test]
     fn the_place_of_a_picture_in_another_window() {

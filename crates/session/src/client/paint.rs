@@ -43,9 +43,11 @@ pub(crate) struct Source {
 /// Between two paints that bring missed lines: a terminal that can be held shows none of them, and another shows all.
 const LINES_PAUSE: Duration = Duration::from_millis(1);
 const LINES_PAUSE_UNHELD: Duration = Duration::from_millis(100);
-/// For so long after a resize the window may have another size already: tmux tells of a further one within 250 ms only
-/// after those. A paint in the meantime would replace lines that have come back from the history.
+/// For so long after a resize the window may already have another size that was not told: tmux tells of one resize in 250 ms
+/// at most. A paint in the meantime would replace lines that have come back from the history.
 const RESIZES_WAIT: Duration = Duration::from_millis(300);
+/// While an edge is dragged each size may be another one by the time it is told. No picture waits longer for that.
+const OTHER_SIZE_WAIT: Duration = Duration::from_millis(600);
 
 /// Whether a paint brings lines that are missing to the terminal's history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -110,9 +112,11 @@ pub(crate) struct Painter {
     more_at: Option<Time>,
     /// Before this the window may have another size than was told. No lines are brought then.
     size_sure_from: Time,
-    /// It has, and nothing is painted.
+    /// The terminal has answered that it has, so that nothing is painted.
     is_other_size: bool,
-    /// It was asked whether it has, for the next paint.
+    /// Since when no picture was painted for that reason.
+    other_size_since: Option<Time>,
+    /// The terminal was asked for its size; the next paint need not ask.
     has_looked: bool,
     notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
@@ -156,6 +160,7 @@ impl Painter {
             more_at: None,
             size_sure_from: now,
             is_other_size: false,
+            other_size_since: None,
             has_looked: false,
             notifications: NotificationLimit::default(),
             used: 0,
@@ -177,17 +182,18 @@ impl Painter {
         out: &mut Vec<u8>,
     ) -> bool {
         self.painted_at = now;
+        self.has_looked = false;
+        self.other_size_since = None;
         if !self.is_news(now, &source) {
             return false;
         }
-        self.has_looked = false;
         let mut wanted = picture();
         // Until the server's screen has the window's size, too, it is not known which lines stand above it.
         let is_settled = wanted.size() == self.size || source.sharing == Sharing::WithOthers;
         let may_come = is_settled || source.leaves;
         if !may_come {
             self.more_at = None;
-        } else if now < self.size_sure_from && source.depth.is_some() {
+        } else if now < self.size_sure_from && self.brings(&source) {
             self.more_at = Some(self.size_sure_from);
         }
         let lines = match may_come {
@@ -250,6 +256,12 @@ impl Painter {
         colors_changed
     }
 
+    /// Whether anything is to be done for the terminal's history.
+    fn brings(&self, source: &Source) -> bool {
+        let backlog = self.backlog.as_ref().zip(source.depth);
+        backlog.is_some_and(|(backlog, depth)| backlog.brings(depth))
+    }
+
     /// Whether a paint from this has anything to write.
     fn is_news(&self, now: Time, source: &Source) -> bool {
         self.painted.as_ref() != Some(source) || self.due().is_some_and(|time| time <= now)
@@ -264,15 +276,11 @@ impl Painter {
             return theirs;
         }
         let is_primary = wanted.buffer() == Buffer::Primary;
-        let brings = |backlog: &Backlog| {
-            source.depth.is_some_and(|depth| backlog.brings(depth))
-                && is_primary
-                && lines == Lines::Come
-        };
+        let brings = is_primary && lines == Lines::Come && self.brings(source);
         // A terminal tells places of the mouse on its whole screen, and one that has no other screen shows a program's there.
         let points = is_primary && wanted.modes().mouse != Mouse::Off;
         let covers = !is_primary && !tty.can(Ability::Alternate);
-        if points || covers || self.backlog.as_ref().is_some_and(brings) {
+        if points || covers || brings {
             return theirs;
         }
         let panel = source.panel.as_ref().map_or(0, |lines| lines.len() as u16);
@@ -315,24 +323,37 @@ impl Painter {
 
     /// Whether to ask the terminal for its size before a paint from this, since it tells of a new one late. Asked once.
     pub(crate) fn must_look(&mut self, now: Time, source: &Source) -> bool {
-        let looks = now < self.size_sure_from && !self.has_looked && self.is_news(now, source);
+        // No line comes back onto the alternate screen.
+        let is_primary = |screen: &Screen| screen.buffer() == Buffer::Primary;
+        let has_lines =
+            self.window != TtyScreen::Alternate && self.shown.as_ref().is_none_or(is_primary);
+        let is_unsure = now < self.size_sure_from && has_lines;
+        let looks = is_unsure && !self.has_looked && self.is_news(now, source);
         self.has_looked |= looks;
         looks
     }
 
-    /// The window has another size already, as this shows: nothing is painted before that is told.
+    /// The window has another size already, as this answer shows: nothing is painted before that is told.
     pub(crate) fn awaits_size(&mut self, now: Time, report: Option<CursorReport>) -> bool {
-        if let Some(end) = report.and_then(|report| report.end) {
-            let told = (self.size.rows - 1, self.size.cols - 1);
-            self.is_other_size = end != told && now < self.size_sure_from;
+        // What was asked for the paint before, or for the window before, is old.
+        if let Some((row, col)) = report.and_then(|report| report.end).filter(|_| self.has_looked) {
+            self.is_other_size = Size::clamped(row + 1, col + 1) != self.size;
+            let since = *self.other_size_since.get_or_insert(now);
+            self.is_other_size &= now < self.size_sure_from.min(since + OTHER_SIZE_WAIT);
         }
         self.is_other_size
     }
 
+    /// When a picture is painted that waits for the window's size to be told.
+    fn size_due(&self) -> Option<Time> {
+        let since = self.other_size_since.filter(|_| self.is_other_size)?;
+        Some(self.size_sure_from.min(since + OTHER_SIZE_WAIT))
+    }
+
     /// Does what has become due.
     pub(crate) fn tick(&mut self, now: Time) {
-        if self.is_other_size && now >= self.size_sure_from {
-            // It is not told.
+        if self.size_due().is_some_and(|due| due <= now) {
+            // What the answer said of the cursor was left aside.
             self.is_other_size = false;
             self.question.ask_again();
         }
@@ -576,13 +597,13 @@ impl Painter {
 
     /// When something is to be announced, or lines or a picture are to be brought, that had to wait.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.notifications.due().into_iter().chain(self.lines_due()).min()
+        let waits = || self.notifications.due().into_iter().chain(self.more_at).min();
+        self.size_due().or_else(waits)
     }
 
     /// When lines or a picture are to be brought that had to wait.
     pub(crate) fn lines_due(&self) -> Option<Time> {
-        let size = self.is_other_size.then_some(self.size_sure_from);
-        self.more_at.into_iter().chain(size).min()
+        self.size_due().or(self.more_at)
     }
 
     /// What to write before the first paint, and when the terminal is taken again after it was given back.

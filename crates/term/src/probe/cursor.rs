@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 /// DSR 6 and DSR 5. Every terminal with control sequences answers them, in this order.
 pub(super) const QUESTION: &[u8] = b"\x1b[6n\x1b[5n";
 
-/// Where the cursor is after a way beyond the last cell, and back to where it was.
-const END_QUESTION: &[u8] = b"\x1b7\x1b[9999;9999H\x1b[6n\x1b8";
+/// The same of a cursor that is sent beyond the last cell, and back to where it was.
+const END_QUESTION: &[u8] = b"\x1b7\x1b[9999;9999H\x1b[6n\x1b[5n\x1b8";
 
 /// What a terminal has told.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,9 +67,10 @@ impl Owed {
             out.extend_from_slice(END_QUESTION);
         }
         out.extend_from_slice(QUESTION);
-        self.places = self.places.saturating_add(1 + u8::from(has_end));
-        self.readies = self.readies.saturating_add(1);
-        self.place = None;
+        let count = 1 + u8::from(has_end);
+        self.places = self.places.saturating_add(count);
+        self.readies = self.readies.saturating_add(count);
+        (self.place, self.before) = (None, None);
         self.has_end = has_end;
         self.is_expected = true;
     }
@@ -99,7 +100,10 @@ impl Owed {
 
     /// The places, once all that was asked for has come. Asked once.
     pub(super) fn take(&mut self) -> Option<CursorReport> {
-        let cursor = self.place.take().filter(|_| self.places == 0)?;
+        if self.places > 0 {
+            return None;
+        }
+        let cursor = self.place.take()?;
         let end = self.before.take().filter(|_| self.has_end);
         Some(CursorReport { cursor, end })
     }
@@ -209,21 +213,27 @@ mod tests {
 
     #[test]
     fn the_end_of_a_window() {
-        let mut terminal = Terminal::new(Size::clamped(24, 80), Dialect::ROVE);
-        terminal.advance(b"\x1b[1;5Hone");
-        let (mut owed, mut out) = (Owed::default(), Vec::new());
-        owed.ask(true, &mut out);
-        terminal.advance(&out);
-        assert_eq!((terminal.screen().cursor().row, terminal.screen().cursor().col), (0, 7));
-        let answers = terminal.take_replies();
-        let mut rest = answers.as_slice();
-        while !rest.is_empty() {
-            match owed.read(rest) {
-                Match::At(_, _, length) | Match::Ready(length) => rest = &rest[length..],
-                other => panic!("{other:?} of {rest:?}"),
+        for (rows, cols, col) in [(24, 80, 7), (1, 10, 7), (1, 80, 7), (2, 2, 1)] {
+            let mut terminal = Terminal::new(Size::clamped(rows, cols), Dialect::ROVE);
+            terminal.advance(b"\x1b[1;5Hone");
+            let (mut owed, mut out) = (Owed::default(), Vec::new());
+            owed.ask(true, &mut out);
+            terminal.advance(&out);
+            let answers = terminal.take_replies();
+            let mut rest = answers.as_slice();
+            while !rest.is_empty() {
+                match owed.read(rest) {
+                    Match::At(_, _, length) if owed.places > 0 => {
+                        assert_eq!(owed.take(), None, "not all has come");
+                        rest = &rest[length..];
+                    }
+                    Match::At(_, _, length) | Match::Ready(length) => rest = &rest[length..],
+                    other => panic!("{other:?} of {rest:?}"),
+                }
             }
+            let end = Some((rows - 1, cols - 1));
+            assert_eq!(owed.take(), Some(CursorReport { cursor: (0, col), end }), "{rows} {cols}");
+            assert!(!owed.is_owed());
         }
-        assert_eq!(owed.take(), Some(CursorReport { cursor: (0, 7), end: Some((23, 79)) }));
-        assert!(!owed.is_owed());
     }
 }

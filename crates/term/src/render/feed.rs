@@ -238,6 +238,7 @@ mod tests {
             for octets in [first, "\r\nnext"] {
                 server.advance(octets.as_bytes());
                 let new = server.screen().clone();
+                assert!(new.row(0).is_wrapped());
                 let mut out = Vec::new();
                 feed(&shown, server.history(), fed..new.depth(), &new, &dialect, &mut out);
                 let out = String::from_utf8_lossy(&out);
