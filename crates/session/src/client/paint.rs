@@ -3,6 +3,8 @@
 //! [`Painter`] knows every cell of that terminal and writes no more than what changes. It does not know
 //! where screens come from.
 
+mod handover;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -15,64 +17,23 @@ use rove_term::{Ability, Dialect, Mouse, Screen, Size, feed, frame, repaint_belo
 
 use crate::client::backlog::Backlog;
 use crate::client::inline::{self, Question, Unknown};
+use crate::client::late_size::LateSize;
 use crate::client::notify::NotificationLimit;
-use crate::client::overlay::{self, Corner, Found, TtyScreen};
+use crate::client::overlay::{self, Corner, TtyScreen};
 use crate::client::scrollback::TtyScrollback;
+use crate::client::source::{Sharing, Source};
 use crate::past::Past;
-use crate::session_info::SessionInfo;
 use crate::work::LINK_OCTETS_MAX;
-
-/// What a picture is made from: while it is the same, so is the picture.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Source {
-    /// The server's state.
-    pub(crate) newest: StateNum,
-    /// The text of the bar, if there is one.
-    pub(crate) bar: Option<String>,
-    /// The lines of the status panel, if it is shown.
-    pub(crate) panel: Option<Vec<String>>,
-    /// The revision of the guesses.
-    pub(crate) guesses: u64,
-    pub(crate) sharing: Sharing,
-    /// How deep the screen is, if the server tells of the lines above it.
-    pub(crate) depth: Option<u64>,
-    /// The last picture of a session that was on the alternate screen while lines of the other one wait.
-    pub(crate) leaves: bool,
-}
 
 /// Between two paints that bring missed lines: a terminal that can be held shows none of them, and another shows all.
 const LINES_PAUSE: Duration = Duration::from_millis(1);
 const LINES_PAUSE_UNHELD: Duration = Duration::from_millis(100);
-/// For so long after a resize the window may already have another size that was not told: tmux tells of one resize in 250 ms
-/// at most. A paint in the meantime would replace lines that have come back from the history.
-const RESIZES_WAIT: Duration = Duration::from_millis(300);
-/// While an edge is dragged each size may be another one by the time it is told. No picture waits longer for that.
-const OTHER_SIZE_WAIT: Duration = Duration::from_millis(600);
 
 /// Whether a paint brings lines that are missing to the terminal's history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Lines {
     Come,
     Wait,
-}
-
-/// Who decides on the size of the screen.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sharing {
-    /// This window alone, so that the two sizes differ for a moment only.
-    Alone,
-    /// Other windows as well.
-    WithOthers,
-}
-
-impl Sharing {
-    /// As a server tells it.
-    pub(crate) fn of(session: Option<&SessionInfo>) -> Self {
-        match session {
-            Some(session) if session.others > 0 || session.view_only => Self::WithOthers,
-            _ => Self::Alone,
-        }
-    }
 }
 
 /// The user's terminal: what stands on it, and how it is written to.
@@ -110,14 +71,7 @@ pub(crate) struct Painter {
     told: Option<StateNum>,
     /// When more of them are to be brought.
     more_at: Option<Time>,
-    /// Before this the window may have another size than was told. No lines are brought then.
-    size_sure_from: Time,
-    /// The terminal has answered that it has, so that nothing is painted.
-    is_other_size: bool,
-    /// Since when no picture was painted for that reason.
-    other_size_since: Option<Time>,
-    /// The terminal was asked for its size; the next paint need not ask.
-    has_looked: bool,
+    late_size: LateSize,
     notifications: NotificationLimit,
     /// Rows of it in use when they were last known.
     used: u16,
@@ -158,10 +112,7 @@ impl Painter {
             is_suspended: false,
             told: None,
             more_at: None,
-            size_sure_from: now,
-            is_other_size: false,
-            other_size_since: None,
-            has_looked: false,
+            late_size: LateSize::new(now),
             notifications: NotificationLimit::default(),
             used: 0,
             painted: None,
@@ -182,8 +133,7 @@ impl Painter {
         out: &mut Vec<u8>,
     ) -> bool {
         self.painted_at = now;
-        self.has_looked = false;
-        self.other_size_since = None;
+        self.late_size.painted();
         if !self.is_news(now, &source) {
             return false;
         }
@@ -193,8 +143,8 @@ impl Painter {
         let may_come = is_settled || source.leaves;
         if !may_come {
             self.more_at = None;
-        } else if now < self.size_sure_from && self.brings(&source) {
-            self.more_at = Some(self.size_sure_from);
+        } else if let Some(time) = self.late_size.sure_from(now).filter(|_| self.brings(&source)) {
+            self.more_at = Some(time);
         }
         let lines = match may_come {
             true if self.more_at.is_none_or(|time| time <= now) => Lines::Come,
@@ -317,7 +267,9 @@ impl Painter {
     /// Whether to ask the terminal where its cursor is, which must be known before the next picture. Asked once.
     pub(crate) fn asks(&mut self) -> bool {
         let asks = self.question.asks();
-        self.has_looked |= asks;
+        if asks {
+            self.late_size.asked();
+        }
         asks
     }
 
@@ -327,34 +279,21 @@ impl Painter {
         let is_primary = |screen: &Screen| screen.buffer() == Buffer::Primary;
         let has_lines =
             self.window != TtyScreen::Alternate && self.shown.as_ref().is_none_or(is_primary);
-        let is_unsure = now < self.size_sure_from && has_lines;
-        let looks = is_unsure && !self.has_looked && self.is_news(now, source);
-        self.has_looked |= looks;
-        looks
+        has_lines && self.is_news(now, source) && self.late_size.asks(now)
     }
 
-    /// The window has another size already, as this answer shows: nothing is painted before that is told.
+    /// Whether the window has another size already, as such an answer shows: nothing is painted before that is told.
     pub(crate) fn awaits_size(&mut self, now: Time, report: Option<CursorReport>) -> bool {
-        // What was asked for the paint before, or for the window before, is old.
-        if let Some((row, col)) = report.and_then(|report| report.end).filter(|_| self.has_looked) {
-            self.is_other_size = Size::clamped(row + 1, col + 1) != self.size;
-            let since = *self.other_size_since.get_or_insert(now);
-            self.is_other_size &= now < self.size_sure_from.min(since + OTHER_SIZE_WAIT);
+        if let Some((row, col)) = report.and_then(|report| report.end) {
+            self.late_size.answered(now, Size::clamped(row + 1, col + 1) != self.size);
         }
-        self.is_other_size
-    }
-
-    /// When a picture is painted that waits for the window's size to be told.
-    fn size_due(&self) -> Option<Time> {
-        let since = self.other_size_since.filter(|_| self.is_other_size)?;
-        Some(self.size_sure_from.min(since + OTHER_SIZE_WAIT))
+        self.late_size.is_other()
     }
 
     /// Does what has become due.
     pub(crate) fn tick(&mut self, now: Time) {
-        if self.size_due().is_some_and(|due| due <= now) {
+        if self.late_size.expire(now) {
             // What the answer said of the cursor was left aside.
-            self.is_other_size = false;
             self.question.ask_again();
         }
     }
@@ -474,9 +413,7 @@ impl Painter {
 
     /// The window has a new size, or had one for a moment.
     pub(crate) fn resized(&mut self, now: Time, size: Size) {
-        self.size_sure_from = now + RESIZES_WAIT;
-        self.is_other_size = false;
-        self.has_looked = false;
+        self.late_size.told(now);
         // Terminals rearrange what they show when they are resized, each in its own way.
         let old = core::mem::replace(&mut self.size, size);
         self.covered = None;
@@ -598,49 +535,12 @@ impl Painter {
     /// When something is to be announced, or lines or a picture are to be brought, that had to wait.
     pub(crate) fn due(&self) -> Option<Time> {
         let waits = || self.notifications.due().into_iter().chain(self.more_at).min();
-        self.size_due().or_else(waits)
+        self.late_size.due().or_else(waits)
     }
 
     /// When lines or a picture are to be brought that had to wait.
     pub(crate) fn lines_due(&self) -> Option<Time> {
-        self.size_due().or(self.more_at)
-    }
-
-    /// What to write before the first paint, and when the terminal is taken again after it was given back.
-    pub(crate) fn open(&self, reports: &DeviceReports) -> Vec<u8> {
-        let mut out = self.window.open(Found::Theirs, self.size, &self.tty);
-        overlay::listen(reports, &mut out);
-        out
-    }
-
-    /// What to write to a terminal that was never given back, but that others may have used.
-    pub(crate) fn reopen(&self) -> Vec<u8> {
-        self.window.open(Found::Ours, self.size, &self.tty)
-    }
-
-    /// What to write to give the terminal back as it was: all that was switched on is off then, and the prompt that
-    /// follows goes below the picture.
-    pub(crate) fn close(&self, reports: &DeviceReports) -> Vec<u8> {
-        let rows = self.size.rows;
-        let used = match &self.shown {
-            Some(shown) => shown.primary_rows_used().max(self.scrollback.theirs()).min(rows),
-            None if self.question.is_start() => return self.close_below(None, reports),
-            None => rows,
-        };
-        self.close_below(Some(used), reports)
-    }
-
-    /// The same when nobody knows what it shows.
-    pub(crate) fn abandon(&self, reports: &DeviceReports) -> Vec<u8> {
-        let mut out = self.window.close(None, &self.colors, Some(self.size.rows), &self.tty);
-        overlay::restore(reports, self.window, &mut out);
-        out
-    }
-
-    fn close_below(&self, used: Option<u16>, reports: &DeviceReports) -> Vec<u8> {
-        let mut out = self.window.close(self.shown.as_ref(), &self.colors, used, &self.tty);
-        overlay::restore(reports, self.window, &mut out);
-        out
+        self.late_size.due().or(self.more_at)
     }
 }
 

@@ -9,8 +9,8 @@ use rove_term::{Dialect, History, Screen, Size, Terminal};
 use crate::client::Client;
 use crate::client::backlog::Backlog;
 use crate::client::interface::Event;
-use crate::client::paint::{Sharing, Source};
 use crate::client::partial::observe;
+use crate::client::source::{Sharing, Source};
 use crate::past::Past;
 
 impl Client {

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_window() {
-        for (rows, cols, col) in [(24, 80, 7), (1, 10, 7), (1, 80, 7), (2, 2, 1)] {
+        for (rows, cols, col) in [(24, 80, 7), (1, 10, 7), (1, 80, 7), (2, 10, 7)] {
             let mut terminal = Terminal::new(Size::clamped(rows, cols), Dialect::ROVE);
             terminal.advance(b"\x1b[1;5Hone");
             let (mut owed, mut out) = (Owed::default(), Vec::new());
