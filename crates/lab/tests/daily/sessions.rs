@@ -454,8 +454,10 @@ fn names_and_lifetimes(host: &Host) -> Outcome {
     says(host, &["kill", "here"], &["which session?", "--all"])?;
     says(host, &["kill", "here:work"], &["ended work on here"])?;
     says(host, &["ls", "here"], &["no sessions of yours on here"])?;
-    // Who is in a session that is ended hears of it.
-    let mut ended = client(host, &["new", "-s", "seen", "here", "cat"], size(ROWS, 80))?;
+    // Who is in a session that is ended hears of it. Before the session begins the terminal echoes what is typed.
+    let line = ["new", "-s", "seen", "here", "echo be''gun; cat"];
+    let mut ended = client(host, &line, size(ROWS, 80))?;
+    shows(&mut ended, "begun")?;
     ended.send("typed\r");
     shows(&mut ended, "typed")?;
     crate::host::until("the kill of a session", || {
