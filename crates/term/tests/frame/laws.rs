@@ -228,8 +228,9 @@ fn edits_of_a_page() {
 /// that a comparison of each cell finds.
 #[test]
 fn rows_are_compared_as_their_cells_are() {
-    let mut differed = 0;
-    for seed in seeds(600) {
+    let (mut differed, seeds) = (0, seeds(600));
+    let least = seeds.clone().count() / 6;
+    for seed in seeds {
         let mut random = Random::new(seed ^ 0xce11);
         let size = Size::clamped(1 + random.below(5) as i64, 1 + random.below(60) as i64);
         let (rows, cols) = (usize::from(size.rows), usize::from(size.cols));
@@ -266,7 +267,7 @@ fn rows_are_compared_as_their_cells_are() {
             }
         }
     }
-    assert!(differed > 100, "rows hardly ever differed");
+    assert!(differed >= least, "rows hardly ever differed");
 }
 
 fn random_index(seed: u64) -> usize {

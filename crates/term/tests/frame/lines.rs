@@ -58,7 +58,9 @@ fn read(history: &History, position: u64, cols: u16, dialect: &Dialect) -> Line 
 fn lines_are_fed_as_they_left() {
     let mut fed_lines = 0;
     let mut goes_on = 0;
-    for seed in seeds(400) {
+    let seeds = seeds(400);
+    let least = seeds.clone().count();
+    for seed in seeds {
         let mut random = Random::new(seed ^ 0x11e5);
         let size = Size::clamped(1 + random.below(6) as i64, 2 + random.below(40) as i64);
         let (rows, cols) = (usize::from(size.rows), usize::from(size.cols));
@@ -118,5 +120,6 @@ fn lines_are_fed_as_they_left() {
             fed_lines += wanted.len();
         }
     }
-    assert!(fed_lines > 10_000 && goes_on > 200, "{fed_lines} lines, {goes_on} of them go on");
+    let is_enough = fed_lines >= 25 * least && goes_on >= least / 2;
+    assert!(is_enough, "{fed_lines} lines, {goes_on} of them go on");
 }
