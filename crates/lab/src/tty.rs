@@ -110,7 +110,7 @@ impl Tty {
         self.terminal.history()
     }
 
-    /// Its window has another size, which it does not tell yet. What is painted meanwhile is not compared.
+    /// Its window has another size, which it does not tell yet. Paints in the meantime are not compared.
     pub fn resize(&mut self, size: Size) {
         self.terminal.resize(size);
         self.sizes += 1;

@@ -11,7 +11,7 @@ const RESIZES_WAIT: Duration = Duration::from_millis(300);
 /// While an edge is dragged each size may be another one by the time it is told. No picture waits longer for that.
 const OTHER_SIZE_WAIT: Duration = Duration::from_millis(600);
 
-/// What is known of the window's size beside the one that was told.
+/// The window's size, as far as it may be another than the one told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LateSize {
     /// From then on it is the one told.

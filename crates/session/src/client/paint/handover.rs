@@ -1,4 +1,4 @@
-//! What is written when the terminal is taken, and when it is given back.
+//! The octets that take the terminal, and those that give it back.
 
 use alloc::vec::Vec;
 
