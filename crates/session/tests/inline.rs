@@ -339,6 +339,18 @@ fn an_answer_of_the_window_before() {
     assert!(trimmed(pair.tty.screen()).iter().any(|line| line == "two"));
 }
 
+/// Lines that were erased do not come back with those that do.
+#[test]
+fn a_window_that_grows_after_its_history_was_erased() {
+    let mut pair = session(10_000);
+    pair.output(output(1, 100).as_bytes()).run_ms(1_000);
+    pair.output(b"\x1b[H\x1b[2J\x1b[3J").run_ms(1_000);
+    pair.output(output(101, 130).as_bytes()).run_ms(1_000);
+    resize(&mut pair, 40, 80);
+    close(&mut pair);
+    assert_eq!(all(&pair), lines(101, 130));
+}
+
 /// What the user did meanwhile is above the picture then.
 #[test]
 fn a_session_that_was_suspended() {

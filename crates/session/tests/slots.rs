@@ -174,6 +174,11 @@ fn the_user_is_told_where_typing_cannot_be_hidden() {
         assert!(bar.starts_with(words), "{bar}");
         pair.keys(b"x").run_ms(100);
         assert_eq!(pair.typed, b"x");
+        // It is said once.
+        for _ in 0..60 {
+            pair.keys(b"x").run_ms(1_000);
+        }
+        assert!(!pair.top().contains("hide"), "{}", pair.top());
     }
     let mut pair = obscured();
     pair.run_ms(500);

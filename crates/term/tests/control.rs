@@ -372,6 +372,12 @@ fn replies() {
         ("\x1b]4;1;#123456\x07\x1b]104;1\x07\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/0000/0000\x07"),
         ("\x1b[>1u\x1b[?u\x1b[<u\x1b[?u", "\x1b[?1u\x1b[?0u"),
         ("\x1b[=5u\x1b[=2;2u\x1b[=1;3u\x1b[?u", "\x1b[?6u"),
+        // Sixteen are kept: the oldest makes room.
+        (
+            "\x1b[>1u\x1b[>2u\x1b[>3u\x1b[>4u\x1b[>5u\x1b[>6u\x1b[>7u\x1b[>8u\x1b[>9u\x1b[>10u\x1b[>11u\
+             \x1b[>12u\x1b[>13u\x1b[>14u\x1b[>15u\x1b[>16u\x1b[>17u\x1b[<15u\x1b[?u\x1b[<1u\x1b[?u",
+            "\x1b[?2u\x1b[?1u",
+        ),
         ("\x1b[>3u\x1b[?1049h\x1b[?u\x1b[?1049l\x1b[?u", "\x1b[?0u\x1b[?3u"),
         ("\x1b[>4;2m\x1b[?4m", "\x1b[>4;2m"),
         ("\x1b[?2048h", "\x1b[48;5;10;0;0t"),
@@ -383,6 +389,8 @@ fn replies() {
         ("\x1bP1$t1;1;1;H;@;@;0;2;@;BBBB\x1b\\\x1b[1$w", "\x1bP1$u1;1;1;H;@;@;0;2;@;BBBB\x1b\\"),
         ("\x1b[1;3mab\x1b[22mc\x1b[1;1;1;2#|\x1b[1;1;1;3#|", "\x1b[0;1;3m\x1b[0;3m"),
         ("\x1b[62\"p\x1b[?55n\x1b[63\"p\x1b[?55n", "\x1b[?50n"),
+        ("\x1bN\x1b[1$w", "\x1bP1$u1;1;1;@;@;B;0;2;@;BBBB\x1b\\"),
+        ("\x1bO\x1b[1$w", "\x1bP1$u1;1;1;@;@;D;0;2;@;BBBB\x1b\\"),
         ("\x1bP1$t2;99\x1b\\\x1bP1$t2;3;x\x1b\\\x1b[6n", "\x1b[2;3R"),
         ("\x1b[#P\x1b[#P\x1b[#R\x1b[#Q\x1b[#R", "\x1b[?2;2#Q\x1b[?1;2#Q"),
         ("\x1b[3#P\x1b[#R\x1b[11#P\x1b[#Q\x1b[#Q\x1b[#R", "\x1b[?3;0#Q\x1b[?2;0#Q"),

@@ -181,3 +181,23 @@ fn the_screen_is_what_alacritty_shows() {
         }
     }
 }
+
+/// A part of a screen is a screen of its own: as large as asked for, and blank beyond the larger one.
+#[test]
+fn a_part_of_a_screen() {
+    let mut terminal = Terminal::new(Size::clamped(4, 10), Dialect::ROVE);
+    terminal.advance(b"0123456789\r\nabcdefghij\r\nABCDEFGHIJ\r\nlast\x1b[3;8H");
+    let screen = terminal.screen();
+    for (row, col, size, text, cursor) in [
+        (1, 5, Size::clamped(2, 3), &["fgh", "FGH"][..], (1, 2)),
+        (1, 5, Size::clamped(4, 10), &["fghij", "FGHIJ", "", ""], (1, 2)),
+        (0, 0, Size::clamped(4, 10), &["0123456789", "abcdefghij", "ABCDEFGHIJ", "last"], (2, 7)),
+        (3, 0, Size::clamped(2, 20), &["last", ""], (0, 7)),
+        (9, 99, Size::clamped(1, 2), &[""], (0, 0)),
+    ] {
+        let part = screen.part(row, col, size);
+        assert_eq!(part.size(), size);
+        assert_eq!(part.text().iter().map(|row| row.trim_end()).collect::<Vec<_>>(), text);
+        assert_eq!((part.cursor().row, part.cursor().col), cursor, "{row} {col}");
+    }
+}

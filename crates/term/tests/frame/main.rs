@@ -8,6 +8,7 @@ mod classes;
 mod grammar;
 mod laws;
 mod lines;
+mod looks;
 mod scrolls;
 mod sizes;
 mod streams;
