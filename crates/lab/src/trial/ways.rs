@@ -16,8 +16,9 @@ use crate::world::Fault;
 /// Octets on their way by a stream: its window, the first fragments of one more instruction, and what is about the path.
 const STREAM_OCTETS_MAX: usize = 32 << 10;
 
-/// Those of slots that say nothing new: 36 a second of 150 octets for a round trip of three seconds and three of silence.
-const SLOT_OCTETS_MAX: usize = 32 << 10;
+/// Those of slots that say nothing new: 36 a second, of 512 octets where the slots before said that much, for a round trip of
+/// three seconds and three of silence.
+const SLOT_OCTETS_MAX: usize = 36 * 512 * 6;
 
 /// A datagram each 250 ms to an end that does not answer.
 const ASKED_OCTETS_A_SECOND: usize = 4 * 150;
