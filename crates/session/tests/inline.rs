@@ -58,6 +58,14 @@ fn answer_all(pair: &mut Pair) {
     }
 }
 
+/// Time goes on, and the terminal answers at once.
+fn run_answering(pair: &mut Pair, ms: u64) {
+    for _ in 0..ms {
+        pair.run_ms(1);
+        answer_all(pair);
+    }
+}
+
 /// Another window, and the terminal's answer.
 fn resize(pair: &mut Pair, rows: u16, cols: u16) {
     pair.run_ms(1_000).resize(size(rows, cols)).run_ms(1);
@@ -244,21 +252,14 @@ fn a_resize_that_is_told_late() {
         resize(&mut pair, 12, 80);
         pair.resize(size(20, 80)).run_ms(1);
         answer(&mut pair);
-        pair.run_ms(20);
-        answer_all(&mut pair);
+        run_answering(&mut pair, 20);
         pair.tty.resize(size(24, 80));
         pair.output(output(101, 110).as_bytes());
-        for _ in 0..229 {
-            pair.run_ms(1);
-            answer_all(&mut pair);
-        }
+        run_answering(&mut pair, 229);
         assert_eq!(trimmed(pair.tty.screen()).last().unwrap(), shows);
         pair.resize(size(24, 80)).run_ms(1);
         answer(&mut pair);
-        for _ in 0..20 {
-            pair.run_ms(20);
-            answer_all(&mut pair);
-        }
+        run_answering(&mut pair, 400);
         assert_eq!(all(&pair), with_before(lines(1, 110)));
     }
 }
@@ -283,10 +284,7 @@ fn sizes_that_are_never_those_of_the_window() {
         }
     }
     pair.client.handle_resize(pair.now, size(36, 80));
-    for _ in 0..1_000 {
-        pair.run_ms(1);
-        answer_all(&mut pair);
-    }
+    run_answering(&mut pair, 1_000);
     let waits = painted.windows(2).map(|pair| pair[1].since(pair[0]).as_millis());
     let longest = waits.max().unwrap();
     assert!((300..1_000).contains(&longest), "{longest} ms without a picture");
@@ -302,15 +300,11 @@ fn a_resize_that_is_never_told() {
     pair.output(output(1, 100).as_bytes()).run_ms(1_000);
     pair.resize(size(20, 80)).run_ms(1);
     answer(&mut pair);
-    pair.run_ms(1);
-    answer_all(&mut pair);
+    run_answering(&mut pair, 1);
     pair.tty.resize(size(24, 80));
     pair.output(output(101, 103).as_bytes());
     for (ms, shows) in [(290, "line 100"), (500, "line 103")] {
-        for _ in 0..ms {
-            pair.run_ms(1);
-            answer_all(&mut pair);
-        }
+        run_answering(&mut pair, ms);
         assert!(trimmed(pair.tty.screen()).iter().any(|line| line == shows), "{ms} ms");
         let is_last = |line: &String| line == "line 103";
         assert_eq!(trimmed(pair.tty.screen()).iter().any(is_last), shows == "line 103", "{ms} ms");
@@ -323,18 +317,14 @@ fn an_answer_of_the_window_before() {
     let mut pair = session_in_tmux();
     pair.resize(size(20, 80)).run_ms(1);
     answer(&mut pair);
-    pair.run_ms(1);
-    answer_all(&mut pair);
+    run_answering(&mut pair, 1);
     pair.output(b"one\r\n").run_ms(60);
     let late = pair.tty.take_replies();
     assert!(late.starts_with(b"\x1b["), "it was asked");
     let typed = pair.client.typed();
     pair.run_ms(150).keys(&late).run_ms(1);
     pair.output(b"two\r\n");
-    for _ in 0..100 {
-        pair.run_ms(1);
-        answer_all(&mut pair);
-    }
+    run_answering(&mut pair, 100);
     assert_eq!(pair.client.typed(), typed);
     assert!(trimmed(pair.tty.screen()).iter().any(|line| line == "two"));
 }

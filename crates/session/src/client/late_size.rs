@@ -77,7 +77,7 @@ impl LateSize {
         is_over
     }
 
-    /// A picture was painted.
+    /// A picture was painted, or there was none to paint: the next one asks anew.
     pub(crate) fn painted(&mut self) {
         (self.is_asked, self.since) = (false, None);
     }
